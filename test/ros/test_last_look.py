@@ -760,6 +760,34 @@ class Streamed(World):
 
 
 @pytest.mark.usefixtures("_solver")
+def test_a_motion_is_not_left_too_late_where_the_last_checks_take_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The time was looked at before them, and a controller jumps to what comes when the motion is left already."""
+    world = Streamed()
+    world.go_on(0.4)
+    asked, followed = [0], target_pose.followed_motion
+
+    def busy(*given: Any) -> Any:
+        found = followed(*given)
+        asked[0] += 1
+        if asked[0] == 2:  # when it was planned, and now right before it is sent
+            NOW[0] += LEAD
+        return found
+
+    monkeypatch.setattr(target_pose, "followed_motion", busy)
+    world.move(-0.3)
+    assert asked[0] > 2
+    assert len(world.sent) == 2, world.reports[-1].status.message
+    first = Commanded(trajectory_from_message(world.sent[0]), world.begin, world.begin, world.begin)
+    stamp = world.sent[1].header.stamp
+    start = stamp.sec * 10**9 + stamp.nanosec
+    second = Commanded(trajectory_from_message(world.sent[1]), start, start, start)
+    np.testing.assert_allclose(second.at(NOW[0]).position, first.at(NOW[0]).position, atol=1e-9)
+    np.testing.assert_allclose(second.at(NOW[0]).velocity, first.at(NOW[0]).velocity, atol=1e-7)
+
+
+@pytest.mark.usefixtures("_solver")
 @pytest.mark.parametrize("late", [-3.0, -0.2, 0.6, 1e5])
 def test_a_motion_is_not_left_in_time_by_a_controller_of_another_clock(late: float) -> None:
     """It would begin with the next motion at another time than the node reckons with: a jump."""

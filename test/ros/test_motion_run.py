@@ -19,8 +19,8 @@ from kinopt_ros.ros.messages.conversions import trajectory_message
 from kinopt_ros.ros.motion import run
 from kinopt_ros.ros.motion.brakes import commanded_of
 from kinopt_ros.ros.motion.controller_hand_over import ControllerError
-from kinopt_ros.ros.motion.controllers import ChosenControllers
-from kinopt_ros.ros.motion.last_look import PlannedFor
+from kinopt_ros.ros.motion.controllers import ChosenControllers, commanded
+from kinopt_ros.ros.motion.last_look import LastLook, PlannedFor
 from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.motion.published import Published
 from kinopt_ros.ros.motion.rights import Claim
@@ -67,8 +67,12 @@ class Controller:
 class World:
     """A Panda at rest, and a clock that passes by some time with each look at it."""
 
-    def __init__(self, controllers: dict[str, Any], step: float = 1e-3) -> None:
+    def __init__(
+        self, controllers: dict[str, Any], step: float = 1e-3, words: tuple[str, ...] | None = WORDS
+    ) -> None:
+        """``words``: as ``ChosenControllers`` gets them."""
         self.now = 10**15
+        self.controller_joints: list[str] = []
         self._step = round(1e9 * step)
         self.joint_states = JointStates()
         self.scene: Any = None
@@ -81,7 +85,7 @@ class World:
         self.joint_states.update(SimpleNamespace(name=names, position=position, velocity=[]), 0, 0)
         self.output = MotionOutput(None, Trusting(), lambda: self.now)
         context: Any = self
-        self.chosen = ChosenControllers(controllers, WORDS, context)
+        self.chosen = ChosenControllers(controllers, words, context)
         self.run = MotionRun(context, self.output, self.chosen)
 
     def _look(self) -> Any:
@@ -89,10 +93,19 @@ class World:
         return SimpleNamespace(nanoseconds=self.now)
 
     def parameter(self, name: str) -> Any:
-        return {"servo.state_timeout": 1e6, "servo.tracking_tolerance": 0.05, "controller_joints": []}[name]
+        return {
+            "servo.state_timeout": 1e6,
+            "servo.tracking_tolerance": 0.05,
+            "state_timeout": 1e6,
+            "controller_joints": self.controller_joints,
+        }[name]
 
     def claim(self, joints: tuple[str, ...] = ARM) -> Claim:
-        return self.output.claim("somebody", self.run.lost, joints=joints)
+        """The right to move some joints, as goals ask for it."""
+        context: Any = self
+        return self.output.claim(
+            "somebody", self.run.lost, joints=commanded(context, self.run._chosen, joints)
+        )
 
     def do(self, claim: Claim, joints: tuple[str, ...] = ARM) -> Any:
         goal = PANDA.default_q.copy()
@@ -184,6 +197,63 @@ def test_motions_are_split_among_controllers() -> None:
 def test_words_that_name_no_controllers(words: list[str]) -> None:
     with pytest.raises(InvalidRequestError, match="controller"):
         groups_of_controllers(words)
+
+
+WHOLE = ("whole=panda_arm_hand",)
+"""One controller of all joints: a motion of some of them tells it to hold the others."""
+FINGER = ("panda_finger_joint1",)
+
+
+@pytest.mark.parametrize(
+    ("words", "order"),
+    [(WHOLE, []), (None, [*ARM, *FINGER]), (None, [])],
+    ids=["several", "one", "any joints"],
+)
+def test_motions_of_one_controller_are_done_one_after_the_other(
+    words: tuple[str, ...] | None, order: list[str]
+) -> None:
+    """The controller drops the motion before, and its joints were thrown back to where they had been measured."""
+    world = World({"whole": Controller("goes on", "succeeds")}, words=words)
+    world.controller_joints = order
+    world.claim()
+    assert not world.run.stopped
+    world.claim(FINGER)
+    assert world.run.stopped
+
+
+@pytest.mark.parametrize("words", [WHOLE, None], ids=["several", "one"])
+def test_joints_that_a_controller_holds_are_looked_at_as_those_that_it_moves(
+    words: tuple[str, ...] | None,
+) -> None:
+    controller = Controller("goes on", "succeeds")
+    world = World({"whole": controller}, step=0.05, words=words)
+    world.controller_joints = [] if words else [*ARM, *FINGER]
+    context: Any = world
+    world.output._look = LastLook(context)
+    world.do(world.claim(FINGER), FINGER)
+    [braked] = world.output.published  # as its controller did not end it
+    assert sorted(braked.message.joint_names) == sorted([*ARM, *FINGER])
+    assert [sorted(sent.joint_names) for sent in controller.sent] == 2 * [sorted([*ARM, *FINGER])]
+    q = PANDA.default_q.copy()
+    q[3] += 0.2  # it has been moved since the motion was planned
+    names = list(PANDA.variable_names)
+    world.joint_states = JointStates()
+    world.joint_states.update(SimpleNamespace(name=names, position=q.tolist(), velocity=[]), 0, 0)
+    world.run = MotionRun(context, world.output, world.chosen)
+    status = world.do(world.claim(FINGER), FINGER)
+    assert status.code == Status.START_STATE_INVALID, status.message
+    assert "'panda_joint4'" in status.message
+    assert len(controller.sent) == 2
+
+
+def test_what_is_published_has_all_joints_of_the_parameter() -> None:
+    world = Publishing()
+    world.controller_joints = [*ARM, *FINGER]
+    running = world.send()
+    assert list(running.message.joint_names) == [*ARM, *FINGER]
+    assert world.messages == [running.message]
+    context: Any = world
+    assert commanded(context, None, FINGER) == [*ARM, *FINGER]
 
 
 class Publishing(World):
@@ -288,6 +358,16 @@ def test_what_another_motion_has_left_before_it_could_be_braked_is_not_braked(
     world.run.stop(Status.ENVIRONMENT_CHANGED, "a box has come")
     assert world.run.watch().code == Status.PREEMPTED
     assert len(world.messages) == 2
+
+
+def test_a_goal_waits_for_the_end_of_a_published_motion_too() -> None:
+    """Before a robot has begun to move, or when its brake is nearly over, it is measured to stand: a goal that came
+    then was refused, as the robot was in a motion."""
+    world = Publishing()
+    running = world.send()
+    assert world.now < running.end
+    assert world.run.wait_for_rest(ARM, 60.0) > 0.0
+    assert world.now >= running.end
 
 
 def test_an_emergency_stop_is_not_followed_by_a_brake() -> None:

@@ -17,12 +17,14 @@ from kinopt_ros.planning.scene_holder import SceneHolder
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.ros.client.simulated_actions import given
 from kinopt_ros.ros.messages.conversions import trajectory_message
-from kinopt_ros.ros.motion import stop_watch
+from kinopt_ros.ros.motion import run, stop_watch
 from kinopt_ros.ros.motion.output import MotionOutput
+from kinopt_ros.ros.motion.run import MotionRun
 from kinopt_ros.ros.motion.stop_watch import MOST
 from kinopt_ros.ros.robot import joint_states
 from kinopt_ros.ros.robot.joint_states import JointStates
 from kinopt_ros.ros.topics.emergency_stop import EmergencyStop
+from kinopt_ros.status import Status
 from kinopt_ros.trajectory.jerk_phases import MotionLimits
 from kinopt_ros.trajectory.simulated_controller import SimulatedController
 from kinopt_ros.trajectory.timing import point_to_point
@@ -63,7 +65,7 @@ class World:
         self.states = JointStates()
         log = SimpleNamespace(warning=self.logged.append, error=self.logged.append)
         clock = SimpleNamespace(now=lambda: SimpleNamespace(nanoseconds=self.now))
-        context: Any = SimpleNamespace(
+        self.context: Any = SimpleNamespace(
             node=SimpleNamespace(get_clock=lambda: clock, get_logger=lambda: log),
             parameter=PARAMETERS.__getitem__,
             joint_states=self.states,
@@ -71,11 +73,12 @@ class World:
         )
         self.output = MotionOutput(SimpleNamespace(publish=self._publish), Trusting(), lambda: self.now)
         self.stop = EmergencyStop(
-            context, self.output, lambda stopped, text: self.said.append(text), list, lambda: None
+            self.context, self.output, lambda stopped, text: self.said.append(text), list, lambda: None
         )
         monkeypatch.setattr(
             stop_watch, "time", SimpleNamespace(monotonic=lambda: self.now / 1e9, sleep=self.spend)
         )
+        monkeypatch.setattr(run, "time", stop_watch.time)
         self.motion = point_to_point(
             ARM, PANDA.default_q[:7], PANDA.default_q[:7] + np.array([2.0, *[0.3] * 6]), *vars(SLOW).values()
         )
@@ -385,3 +388,76 @@ def test_a_wrong_joint_state_right_before_a_stop_does_not_send_the_robot_there(
     for message in world.messages[1:]:
         assert np.abs(np.array(message.points[0].positions) - there).max() < 0.05
     assert len(world.messages) == (1 if over else 2)
+
+
+@pytest.fixture
+def _one_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Joint states get older by the world's time, too."""
+    monkeypatch.setattr(joint_states, "time", SimpleNamespace(monotonic=lambda: stop_watch.time.monotonic()))
+
+
+def brake(world: World) -> None:
+    """An obstacle comes into the way of the motion; return when its watch is over."""
+    watching = MotionRun(world.context, world.output, None, judged=False)
+    [watching._running] = world.output.published
+    watching._planned = SimpleNamespace(scene=None)  # type: ignore[assignment]
+    watching.stop(Status.ENVIRONMENT_CHANGED, "a box has come")
+    assert watching.watch().code == Status.ENVIRONMENT_CHANGED
+
+
+@pytest.mark.usefixtures("_one_clock")
+def test_a_brake_that_works_is_published_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(monkeypatch)
+    world.spend(2.0)
+    brake(world)
+    assert len(world.messages) == 2
+    assert not world.moves()
+    assert not world.logged
+
+
+@pytest.mark.usefixtures("_one_clock")
+@pytest.mark.parametrize("speeds", [True, False])
+def test_a_brake_that_is_lost_is_published_again(monkeypatch: pytest.MonkeyPatch, speeds: bool) -> None:
+    """The robot went on into the obstacle, and the log said that it still moved."""
+    world = World(monkeypatch)
+    world.speeds = speeds
+    world.spend(2.0)
+    slept = world.spend
+
+    def spend(seconds: float) -> None:
+        world.deaf = False
+        slept(seconds)
+
+    monkeypatch.setattr(stop_watch.time, "sleep", spend)
+    world.deaf = True
+    brake(world)
+    assert len(world.messages) == 3, world.logged
+    assert not world.moves()
+    assert np.abs(world.goal - world.arm.state(world.arm.end).position).max() > 0.5
+    knots = world.arm._knots
+    for time in np.linspace(knots[0].time, knots[1].time, 200).astype(np.int64).tolist():
+        state = world.arm.state(time)
+        assert (np.abs(state.velocity) <= LIMITS.velocity).all()
+        assert (np.abs(state.acceleration) <= LIMITS.acceleration).all()
+
+
+@pytest.mark.usefixtures("_one_clock")
+def test_a_brake_whose_place_another_motion_has_taken_is_not_published_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = World(monkeypatch)
+    world.deaf = True
+    world.spend(2.0)
+    slept = world.spend
+
+    def spend(seconds: float) -> None:
+        slept(seconds)
+        if len(world.messages) == 2:
+            planned: Any = SimpleNamespace(loaded=SimpleNamespace(model=PANDA), goes_on=False)
+            claim = world.output.claim("another one", lambda owner: None)
+            assert claim.publish(trajectory_message(world.motion, "panda_link0"), planned)
+
+    monkeypatch.setattr(stop_watch.time, "sleep", spend)
+    brake(world)
+    assert len(world.messages) == 3
+    assert not world.logged  # it moves by that one

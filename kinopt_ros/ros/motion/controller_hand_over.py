@@ -20,7 +20,7 @@ from rclpy.clock_type import ClockType
 from rclpy.node import Node
 from trajectory_msgs.msg import JointTrajectory
 
-from kinopt_ros.errors import KinoptError, MissingPackageError
+from kinopt_ros.errors import KinoptError, MissingPackageError, StartStateError
 from kinopt_ros.ros.serving.urgent import UrgentExecutor
 from kinopt_ros.status import Status
 
@@ -132,13 +132,19 @@ class ControllerHandOver:
 
         Raises:
             NoControllerError: it is not.
+            StartStateError: it still moves the robot, and would stop as it likes, if it was sent another motion.
         """
         if not self._client.wait_for_server(timeout_sec=SERVER_SECONDS):
             raise NoControllerError(
                 f"the controller's action {self.name} is not there (parameter {PARAMETER})"
             )
         end = time.monotonic() + SERVER_SECONDS
-        while self.moves and time.monotonic() < end:
+        while self.moves:
+            if time.monotonic() > end:
+                raise StartStateError(
+                    f"the controller {self.name} has not ended the motion that it was sent before. Wait until that one "
+                    "is over, or stop it"
+                )
             time.sleep(_LOOK_AGAIN)
 
     def send(self, motion: JointTrajectory, ended: Ended) -> "Execution":

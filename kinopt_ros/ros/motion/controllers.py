@@ -56,6 +56,40 @@ def unheard(context: Context, publisher: Any) -> str:
     )
 
 
+def commanded(
+    context: Context, chosen: "ChosenControllers | None", joints: Sequence[str], names: Sequence[str] = ()
+) -> Sequence[str] | None:
+    """Return the joints that a motion of some joints commands: controllers hold their other ones. None: all, as nobody
+    knows which.
+
+    Args:
+        context: the node's.
+        chosen: who does it; None: it is published.
+        joints: the motion's.
+        names: controllers that may do it; none: any.
+
+    Raises:
+        ControllerError: none of them moves a joint of the motion.
+        KinoptError: the parameters do not fit the robot.
+    """
+    robot = context.loaded.model
+    if chosen is not None:
+        return chosen.joints(robot, joints, names)
+    return list(whole(context, JointTrajectory(joint_names=list(joints)), robot, robot.default_q).joint_names)
+
+
+def whole(
+    context: Context, message: JointTrajectory, robot: RobotModel, q: Annotated[Float64, "nq"]
+) -> JointTrajectory:
+    """Return a motion to be published with all joints that parameter controller_joints names, if it does.
+
+    Raises:
+        ControllerError: it leaves out a joint of the motion.
+    """
+    order = tuple(context.parameter("controller_joints") or ())
+    return _of(message, order, robot, q) if order else message
+
+
 class Controllers:
     """Clients of the controllers that the parameters name, made when they are needed."""
 
@@ -203,14 +237,41 @@ class ChosenControllers:
             )
         return parts
 
+    def joints(
+        self, robot: RobotModel, joints: Sequence[str], names: Sequence[str] = ()
+    ) -> Sequence[str] | None:
+        """Return the joints that a motion of some joints commands; see ``commanded``. Arguments and errors as of
+        ``split``."""
+        parts = self.split(JointTrajectory(joint_names=list(joints)), robot, robot.default_q, names)
+        if self._words is None and not self._context.parameter("controller_joints"):
+            return None
+        return [name for part in parts for name in part.message.joint_names]
+
     def wait(self, parts: Sequence[Part]) -> None:
-        """Wait until the controllers of some parts are there; not on the executor's thread.
+        """Wait until the controllers of some parts are there, and have ended what they did; not on the executor's
+        thread.
 
         Raises:
             ControllerError: one is not.
+            StartStateError: one has not.
         """
         for part in parts:
             part.controller.wait()
+
+
+def together(parts: Sequence[Part]) -> JointTrajectory:
+    """Return all that controllers are told, as one motion: joints that they hold are commanded, too."""
+    first, *others = (part.message for part in parts)
+    if not others:
+        return first
+    names = [name for part in parts for name in part.message.joint_names]
+    message = JointTrajectory(header=first.header, joint_names=names)
+    for points in zip(*(part.message.points for part in parts), strict=True):
+        whole_point = type(points[0])(time_from_start=points[0].time_from_start)
+        for field in ("positions", "velocities", "accelerations"):
+            setattr(whole_point, field, [value for point in points for value in getattr(point, field)])
+        message.points.append(whole_point)
+    return message
 
 
 class SeveralExecutions:

@@ -292,9 +292,10 @@ class MotionOutput:
             with self._lock:
                 if claim not in self._rights:
                     return False
+                now = self._clock()
                 execution = send()
                 if execution is not None:
-                    self._keep(Published(message, planned.loaded.model, self._clock(), execution))
+                    self._keep(Published(message, planned.loaded.model, now, execution))
                 return True
 
         return self._look.send(planned, message, lambda: self._published, send_if_held)
@@ -343,10 +344,11 @@ class MotionOutput:
             begun = JointTrajectory(
                 header=message.header, joint_names=message.joint_names, points=message.points[1:]
             )
+            now = self._clock()
             execution = send(begun)
             if execution is None:
                 self._publisher.publish(begun)
-            self._keep(Published(message, running.robot, self._clock(), execution, brakes=True))
+            self._keep(Published(message, running.robot, now, execution, brakes=True))
             return True
 
     def _send(
@@ -358,8 +360,9 @@ class MotionOutput:
     ) -> None:
         """Publish a motion, or ``longer``, which ends as it does and stays there."""
         stamp = message.header.stamp
-        self._publisher.publish(message if longer is None else longer)
+        # Before: who publishes may wait long for Python's lock after it, and the controller has begun by then.
         start = stamp.sec * 10**9 + stamp.nanosec or self._clock()
+        self._publisher.publish(message if longer is None else longer)
         self._keep(Published(message, robot, start, goes_on=goes_on))
 
     def _keep(self, new: Published) -> None:

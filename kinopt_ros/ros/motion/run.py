@@ -17,18 +17,19 @@ from kinopt_msgs.msg import Status as StatusMsg
 from kinopt_ros.array import Float64
 from kinopt_ros.errors import InvalidRequestError, KinoptError, StartStateError, shortened
 from kinopt_ros.planning.servo.session import LAG
-from kinopt_ros.planning.servo.setup import PATIENCE
+from kinopt_ros.planning.servo.setup import PATIENCE, servo_setup
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.variables import one_variable_joints
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import error_message, status_message
 from kinopt_ros.ros.motion.beside import begun_by, check_beside, is_at_end, variables_of, without
 from kinopt_ros.ros.motion.brakes import brake_of, commanded_of
-from kinopt_ros.ros.motion.controllers import ChosenControllers, SeveralExecutions
+from kinopt_ros.ros.motion.controllers import ChosenControllers, Part, SeveralExecutions, together, whole
 from kinopt_ros.ros.motion.last_look import PlannedFor, check_is_at, check_is_at_rest, stands
 from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.motion.published import Execution, Published
 from kinopt_ros.ros.motion.rights import Claim, agreed_by_all
+from kinopt_ros.ros.motion.stop_watch import WATCHED_AT_THE_END, Stopped, StopWatch
 from kinopt_ros.ros.robot.controller_names import SEVERAL
 from kinopt_ros.ros.serving.defects import log_defect
 from kinopt_ros.scene.scene import Scene
@@ -112,14 +113,14 @@ class MotionRun:
         return self._stop is not None
 
     def wait_for_rest(self, joints: Sequence[str], seconds: float = REST_SECONDS) -> float:
-        """Wait until controllers have ended what they did with some joints, and these stand, for so many seconds at
-        most; so do joints that no motion of this node moves, as nobody knows where they go. Return what is left, s.
+        """Wait until motions of some joints, and brakes, are over, and these stand, for so many seconds at most; so do
+        joints that no motion of this node moves, as nobody knows where they go. Return what is left, s.
 
         Who is told to stop takes a moment, goals come one after the other, and joint states are late.
         """
         robot, end = self._context.loaded.model, time.monotonic() + seconds
         while not self.stopped and time.monotonic() < end:
-            if not self._output.is_executed(joints) and self._stands(robot, self._not_moved(robot, joints)):
+            if not self._runs_any(joints) and self._stands(robot, self._not_moved(robot, joints)):
                 break
             time.sleep(LOOK_SECONDS)
         return max(0.0, end - time.monotonic())
@@ -161,7 +162,7 @@ class MotionRun:
         """Send a verified motion; return whether that was done. Then it has to be watched.
 
         Args:
-            claim: the right to move its joints.
+            claim: the right to move its joints, and all that are commanded with them (``controllers.commanded``).
             message: the motion.
             planned: what it was planned for.
             names: controllers that may do it; none: any.
@@ -173,7 +174,10 @@ class MotionRun:
         """
         self._planned, self._names = planned, names
         try:
-            sent = self._send(claim, message, planned, names, keep, agreed)
+            parts = self._parts(message, planned, names)
+            robot, q = planned.loaded.model, planned.q
+            message = together(parts) if parts else whole(self._context, message, robot, q)
+            sent = self._send(claim, message, planned, parts, keep, agreed)
         except BaseException:
             self._cancel()  # one of several controllers may have got its part
             raise
@@ -223,26 +227,33 @@ class MotionRun:
             log_defect(self._context.node.get_logger(), "in the brake of a motion", error)
         self._cancel()
 
+    def _parts(
+        self, message: TrajectoryMessage, planned: PlannedFor, names: Sequence[str]
+    ) -> list[Part] | None:
+        """Return what each controller is to do of a motion; None if it is published."""
+        if self._chosen is not None:
+            return self._chosen.split(message, planned.loaded.model, planned.q, names)
+        if names:
+            raise InvalidRequestError(
+                f"controllers {shortened(list(names))} are named, but this node knows none (parameter {SEVERAL}): "
+                "set it, or name none, and the motion is published"
+            )
+        return None
+
     def _send(
         self,
         claim: Claim,
         message: TrajectoryMessage,
         planned: PlannedFor,
-        names: Sequence[str],
+        parts: list[Part] | None,
         keep: bool,
         agreed: Callable[[], bool],
     ) -> bool:
-        """Send the motion; False if somebody has told it to stop, or has the robot."""
-        chosen = self._chosen
-        if chosen is None:
-            if names:
-                raise InvalidRequestError(
-                    f"controllers {shortened(list(names))} are named, but this node knows none (parameter {SEVERAL}): "
-                    "set it, or name none, and the motion is published"
-                )
+        """Send the motion, with all joints that are commanded; False if somebody has told it to stop, or has the
+        robot."""
+        if parts is None or self._chosen is None:
             return claim.publish(message, planned, keep, lambda: not self._ends_early and agreed())
-        parts = chosen.split(message, planned.loaded.model, planned.q, names)
-        chosen.wait(parts)
+        self._chosen.wait(parts)
 
         def send() -> Execution | None:
             with self._lock:  # who cancels meanwhile finds all that was sent
@@ -373,7 +384,10 @@ class MotionRun:
         that the robot stands, too.
         """
         if self._runs(running):
-            if self._brake(running, planned) or self._judged:
+            sent = self._brake(running, planned)
+            if sent and self._chosen is None and not self._follow_brake(running):
+                return  # by another motion the robot may move
+            if sent or self._judged:
                 self.wait_until_still(running)
         elif self._chosen is not None:
             self.wait_until_still(running)
@@ -418,6 +432,45 @@ class MotionRun:
         self._cancel()
         return sent or self._chosen is not None or self._is_there(running) or self._overtaken()
 
+    def _follow_brake(self, running: Published) -> bool:
+        """Have the brake of a published motion published again if the robot does not follow it: one that is lost lets
+        it go on into what it was to brake for. Return whether no other motion has taken its place."""
+        output, robot, joints = self._output, running.robot, list(running.message.joint_names)
+
+        def present() -> Published | None:
+            brakes = (one for one in output.published if one.brakes and one.robot is robot)
+            return next((one for one in brakes if list(one.message.joint_names) == joints), None)
+
+        brake = present()
+        if brake is None:
+            return True
+
+        def agreed() -> bool:
+            return not self._cancelled
+
+        def say(sentence: str) -> None:
+            self._context.node.get_logger().error(sentence)
+
+        def again(message: TrajectoryMessage) -> bool:
+            nonlocal brake
+            before, brake = brake, None
+            if before is None or not output.brake(before, message, lambda one: None, agreed):
+                return False
+            brake = present()
+            return True
+
+        setup = servo_setup(robot, robot.root_link, robot.root_link, tuple(joints))
+        at_rest = np.array(brake.message.points[-1].positions)
+        longest = (brake.end - brake.start) / NANOSECONDS_PER_SECOND + REST_SECONDS
+        StopWatch(self._context, output, say).follow(
+            Stopped(setup, brake.end, brake.end, at_rest),
+            round(WATCHED_AT_THE_END * NANOSECONDS_PER_SECOND),
+            longest,
+            lambda: not output.refuses and any(one is brake for one in output.published),
+            again,
+        )
+        return output.refuses or any(one is brake for one in output.published)
+
     def _cancel(self) -> None:
         """Tell controllers to stop the motion as they like. Returns at once."""
         if self._execution is not None:
@@ -436,7 +489,7 @@ class MotionRun:
         while True:
             passed = time.monotonic() - begin
             age = self._context.joint_states.of(running.robot).age[index].max()
-            still = not self._brakes(joints) and self._stands(running.robot, joints)
+            still = not self._runs_any(joints) and self._stands(running.robot, joints)
             if still and age < passed:
                 return
             if passed > REST_SECONDS:
@@ -451,7 +504,7 @@ class MotionRun:
                 else f"no joint states came since a motion {what}: whether the robot stands is not known"
             )
 
-    def _brakes(self, joints: Sequence[str]) -> bool:
+    def _runs_any(self, joints: Sequence[str]) -> bool:
         """Check whether a motion of some joints is not over."""
         return any(
             one.runs(self._now())

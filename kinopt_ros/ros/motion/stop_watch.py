@@ -1,4 +1,4 @@
-"""Watch over an emergency stop: joints that still move when they should be at rest are stopped once more.
+"""Watch over a stop: joints that still move when they should be at rest are stopped once more.
 
 A stop may be lost on its way, and a controller drops one that is over when it arrives: by its own clock, which may be
 another one's. A controller that slows motions down is still at one that should be over. So what is measured counts: a
@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated
+
+from trajectory_msgs.msg import JointTrajectory
 
 from kinopt_ros.array import Float64
 from kinopt_ros.planning.servo.brake import brake_from_measured
@@ -52,7 +54,7 @@ class Stopped:
 
 
 class StopWatch:
-    """Watches joints after an emergency stop, on threads of its own."""
+    """Watches joints after an emergency stop, on threads of its own; or after any other, on the caller's."""
 
     def __init__(self, context: Context, output: MotionOutput, say: Callable[[str], None]) -> None:
         """
@@ -102,12 +104,38 @@ class StopWatch:
             log_defect(self._context.node.get_logger(), "in the watch over a stop", error)
 
     def _watch(self, stopped: Stopped, stops: int, watched: int) -> None:
+        output, robot = self._output, stopped.setup.robot
+        self.follow(
+            stopped,
+            watched,
+            _ENDLESS,
+            lambda: output.refuses and output.stops == stops,
+            lambda message: output.stop_again(stops, message, robot),
+        )
+
+    def follow(
+        self,
+        stopped: Stopped,
+        watched: int,
+        longest: float,
+        wanted: Callable[[], bool],
+        again: Callable[[JointTrajectory], bool],
+    ) -> None:
+        """Watch joints, and stop them again as long as they move.
+
+        Args:
+            stopped: the joints.
+            watched: ns for which they are watched from when they should be at rest.
+            longest: s after which this ends in any case.
+            wanted: asked again and again; with False this ends.
+            again: publishes a brake from where the joints are; with False this ends.
+        """
         setup, end = stopped.setup, stopped.end
-        latest = time.monotonic() + _ENDLESS
+        latest = time.monotonic() + longest
         movement = Movement(setup)
         for number in range(1, MOST + 2):
             begin = end + round(AFTER * 1e9)
-            moved = self._first_movement(movement, setup, begin, watched, stops, latest)
+            moved = self._first_movement(movement, setup, begin, watched, wanted, latest)
             if moved is None:
                 break
             joint, state = moved
@@ -119,8 +147,7 @@ class StopWatch:
             velocity = movement.velocity(state)
             position = state.q[setup.variables] + state.behind[setup.variables] * velocity
             brake = brake_from_measured(setup, setup.as_commanded(position, stopped.position), velocity)
-            message = trajectory_message(brake, setup.robot.root_link)
-            if not self._output.stop_again(stops, message, setup.robot):
+            if not again(trajectory_message(brake, setup.robot.root_link)):
                 return
             end = self._now() + round(brake.duration * 1e9)
             self._say(
@@ -128,14 +155,20 @@ class StopWatch:
                 "or is the controller's clock another one?"
             )
             movement.begin_anew()
-        if movement.jumped is not None and self._output.refuses:
+        if movement.jumped is not None and wanted():
             self._say(
                 f"the joint state of {movement.jumped!r} jumps, so that nobody knows whether the robot stands: is "
                 "there more than one who publishes it?"
             )
 
     def _first_movement(
-        self, movement: Movement, setup: ServoSetup, begin: int, watched: int, stops: int, latest: float
+        self,
+        movement: Movement,
+        setup: ServoSetup,
+        begin: int,
+        watched: int,
+        wanted: Callable[[], bool],
+        latest: float,
     ) -> tuple[str, RobotState] | None:
         """Wait until a joint has moved; return its name and the robot's state, or None if none has, or nobody needs to
         know any more.
@@ -145,12 +178,12 @@ class StopWatch:
             setup: the joints.
             begin: ns of the node's clock from which on they have to be at rest.
             watched: ns for which they are watched.
-            stops: number of emergency stops, with this one.
+            wanted: whether somebody needs to know.
             latest: until when, by ``time.monotonic``.
         """
         index = setup.variables
         before, seen, silent = begin, 0, 0
-        while self._output.refuses and self._output.stops == stops and time.monotonic() < latest:
+        while wanted() and time.monotonic() < latest:
             time.sleep(PERIOD)
             now = self._now()
             passed, before = max(0, now - before), max(now, begin)

@@ -35,10 +35,9 @@ class ExecuteTrajectoryGoal(MovingGoal):
         request = self.handle.request
         # Who watches the motion needs it longer than the goal, whose request is emptied at its end.
         motion, request.trajectory = request.trajectory.joint_trajectory, RobotTrajectory()
-        claim = self.claim(self._joints)
+        names = getattr(request, "controller_names", ())  # Humble's goals name none
+        claim = self.claim(self._joints, names)
         try:
-            # Humble's goals name no controllers.
-            names = getattr(request, "controller_names", ())
             return error_code(self.execute(claim, motion, names))
         finally:
             claim.give_up()

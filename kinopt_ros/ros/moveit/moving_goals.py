@@ -21,7 +21,7 @@ from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import status_message
 from kinopt_ros.ros.messages.sizes import check_lengths, let_go
 from kinopt_ros.ros.motion.controller_hand_over import ControllerHandOver
-from kinopt_ros.ros.motion.controllers import ChosenControllers, Controllers
+from kinopt_ros.ros.motion.controllers import ChosenControllers, Controllers, commanded
 from kinopt_ros.ros.motion.output import ClosedError, MotionOutput
 from kinopt_ros.ros.motion.rights import Claim
 from kinopt_ros.ros.motion.run import REST_SECONDS, MotionRun
@@ -223,13 +223,14 @@ class MovingGoal(KeptGoal):
             run.stop(*told)
         return run
 
-    def claim(self, joints: Iterable[str]) -> Claim:
-        """Return the right to move joints; who takes it away ends the goal."""
+    def claim(self, joints: Sequence[str], names: Sequence[str] = ()) -> Claim:
+        """Return the right to move joints, by some controllers or by any; who takes it away ends the goal."""
 
         def lost(owner: str) -> None:
             self.stop(Status.PREEMPTED, f"{owner} came later: a joint has one owner at a time")
 
-        return self.actions.output.claim(f"a goal of {self.goals.name}", lost, self._stops, joints)
+        moved = commanded(self.context, self.chosen, joints, names)
+        return self.actions.output.claim(f"a goal of {self.goals.name}", lost, self._stops, moved)
 
     def _may_send(self) -> bool:
         """Take notice that the robot may move from now on; False if the goal was told to end before."""

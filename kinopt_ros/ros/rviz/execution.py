@@ -14,7 +14,7 @@ from kinopt_ros.planning.motion import commanded_variables
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.trajectory_answer import whole_controller
 from kinopt_ros.ros.motion.controller_hand_over import ControllerHandOver
-from kinopt_ros.ros.motion.controllers import ChosenControllers, Controllers
+from kinopt_ros.ros.motion.controllers import ChosenControllers, Controllers, commanded
 from kinopt_ros.ros.motion.last_look import PlannedFor
 from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.motion.rights import Claim
@@ -72,7 +72,8 @@ class Executions:
         planned = PlannedFor(asked.loaded, start, problem.scene, problem.clearance, _UNCHECKED)
         chosen = self._controllers.chosen()
         run = MotionRun(self._context, self._output, chosen)
-        claim = self._output.claim("an interactive marker", run.lost, joints=message.joint_names)
+        joints = commanded(self._context, chosen, message.joint_names)
+        claim = self._output.claim("an interactive marker", run.lost, joints=joints)
         with self._lock:
             self._running[run] = chosen
 

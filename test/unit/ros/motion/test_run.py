@@ -70,6 +70,7 @@ class World:
         context: Any = SimpleNamespace(
             node=SimpleNamespace(get_clock=lambda: clock, get_logger=lambda: log),
             joint_states=SimpleNamespace(of=lambda robot: self.state),
+            parameter=lambda name: {"controller_joints": []}[name],
         )
         chosen: Any = SimpleNamespace(
             split=lambda message, *given: [Part(self.controller, message)],  # type: ignore[arg-type]
