@@ -119,6 +119,7 @@ class World:
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run, "LOOK_SECONDS", 1e-4)
     monkeypatch.setattr(run, "BRAKE_SECONDS", 0.05)
+    monkeypatch.setattr(run, "REST_SECONDS", 0.05)  # joint states of these robots come once, and are old
 
 
 def test_a_motion_that_the_controller_has_done() -> None:
@@ -244,6 +245,27 @@ def test_joints_that_a_controller_holds_are_looked_at_as_those_that_it_moves(
     assert status.code == Status.START_STATE_INVALID, status.message
     assert "'panda_joint4'" in status.message
     assert len(controller.sent) == 2
+
+
+@pytest.mark.parametrize("words", [("arm=panda_arm", *WHOLE), None], ids=["several", "one"])
+def test_a_motion_is_braked_by_the_controllers_that_do_it(words: tuple[str, ...] | None) -> None:
+    """Its joints, with those that are held, would be divided in another way: among more controllers, or as a parameter
+    says by now. There was no brake then, and the controller stopped as it likes."""
+    arm, whole = Controller(), Controller("goes on", "succeeds")
+    world = World({"arm": arm, "whole": whole} if words else {"whole": whole}, step=0.05, words=words)
+    world.controller_joints = [] if words else [*ARM, *FINGER]
+    claim = world.claim(FINGER)
+    does = whole.send
+
+    def send(*given: Any) -> Any:
+        world.controller_joints = [*FINGER]
+        return does(*given)
+
+    whole.send = send  # type: ignore[method-assign]
+    assert world.do(claim, FINGER).code == Status.TIMED_OUT
+    assert [sorted(sent.joint_names) for sent in whole.sent] == 2 * [sorted([*ARM, *FINGER])]
+    assert len(whole.sent[1].points) == 1
+    assert not arm.sent
 
 
 def test_what_is_published_has_all_joints_of_the_parameter() -> None:
