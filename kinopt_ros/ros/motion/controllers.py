@@ -218,7 +218,8 @@ class ChosenControllers:
             [controller] = self.clients.values()
             joints = tuple(self._context.parameter("controller_joints") or message.joint_names)
             return [Part(controller, _of(message, joints, robot, q))]
-        left, parts = list(message.joint_names), []
+        left = list(message.joint_names)
+        parts: list[Part] = []
         for name, joints in joints_of_controllers(robot, self._words).items():
             own = [joint for joint in message.joint_names if joint in joints]
             if not own or (names and name not in names):
