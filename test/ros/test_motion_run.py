@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import queue
 import threading
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -27,6 +28,7 @@ from kinopt_ros.ros.motion.rights import Claim
 from kinopt_ros.ros.motion.run import MotionRun
 from kinopt_ros.ros.robot.controller_names import groups_of_controllers
 from kinopt_ros.ros.robot.joint_states import JointStates
+from kinopt_ros.ros.rviz.execution import Executions, ShownMotion
 from kinopt_ros.status import Status
 
 PANDA = load_robot("panda")
@@ -266,6 +268,31 @@ def test_a_motion_is_braked_by_the_controllers_that_do_it(words: tuple[str, ...]
     assert [sorted(sent.joint_names) for sent in whole.sent] == 2 * [sorted([*ARM, *FINGER])]
     assert len(whole.sent[1].points) == 1
     assert not arm.sent
+
+
+def test_a_motion_of_a_marker_leaves_other_controllers_alone() -> None:
+    """Parameter controller_joints is of published motions: what another controller did was ended to hold its joints."""
+    arm, hand = Controller("succeeds"), Controller()
+    world = World({"arm": arm, "hand": hand})
+    world.controller_joints = [*ARM, *FINGER]
+    lost: list[str] = []
+    world.output.claim("somebody", lost.append, joints=FINGER)
+    goal = PANDA.default_q.copy()
+    goal[0] += 0.01
+    planned = plan_joint_motion(PANDA, ARM, PANDA.default_q, np.zeros(PANDA.nq), goal, 0.5, 0.5)
+    problem = SimpleNamespace(start=PANDA.default_q, scene=None, clearance=0.0)
+    asked: Any = SimpleNamespace(loaded=world.loaded, problem=problem)
+    context: Any = world
+    controllers: Any = SimpleNamespace(chosen=lambda: world.chosen, needed_by=lambda asks: None)
+    executions = Executions(context, world.output, controllers)
+    ends: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    shown = ShownMotion(trajectory_message(planned.trajectory, "panda_link0"), asked)
+    executions.begin(shown, ends.put)
+    assert ends.get(timeout=60.0).code == Status.SUCCESS
+    executions.close()
+    assert not lost
+    assert not hand.sent
+    assert [list(sent.joint_names) for sent in arm.sent] == [list(ARM)]
 
 
 def test_what_is_published_has_all_joints_of_the_parameter() -> None:
