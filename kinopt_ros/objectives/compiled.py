@@ -6,11 +6,13 @@ What is judged is packed here, from the robot and the costs themselves: nothing 
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
+from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Any, overload
 
 import numpy as np
 
-from kinopt_ros.array import Bool, Float64, Int64
+from kinopt_ros.array import Bool, Float64, Int64, all_set, filled
 from kinopt_ros.costs.alignment import Alignment
 from kinopt_ros.costs.base import Cost, structure_of
 from kinopt_ros.costs.center_of_mass import CenterOfMass
@@ -92,6 +94,13 @@ def load_or_compile(may_compile: bool) -> bool:
     return ready.load_or_compile(may_compile)
 
 
+@cache
+def _kernel() -> ModuleType:
+    from kinopt_ros.objectives.kernels import verdict
+
+    return verdict
+
+
 def judged_at_once(
     robot: RobotModel, problem: ObjectiveProblem, q: Annotated[Float64, "B 1 nq"], most_held: float
 ) -> Judgement | None:
@@ -108,16 +117,15 @@ def judged_at_once(
         return None
     if not load_or_compile(may_compile=False):
         return None
-    from kinopt_ros.objectives.kernels.verdict import Claims, Verdict, judge
-
+    kernel = _kernel()
     objectives, B = problem.objectives, problem.batch_size
     packed = _packed(robot, _Structure(problem.objective))
     numbers, weights, tolerances = packed.numbers_of(robot, objectives)
     right, met = np.empty((2, B), np.bool_)
     residual, value = np.zeros(weights.shape), np.empty((B, len(problem.objective)))
-    judge(
+    kernel.judge(
         packed.plan,
-        Claims(
+        kernel.Claims(
             q.reshape(B, robot.nq),
             np.array(problem.state),
             *_checked(robot, problem.free.tobytes()),
@@ -126,9 +134,9 @@ def judged_at_once(
             tolerances,
         ),
         most_held,
-        Verdict(right, residual, value, met),
+        kernel.Verdict(right, residual, value, met),
     )
-    if not right.all():
+    if not all_set(right):
         return None
     return Judgement(Judged(objectives, packed.ends, residual, value), met)
 
@@ -182,7 +190,7 @@ class _Packed:
         """Return numbers, weights and tolerances of objectives of this structure."""
         B, first = len(objectives), 0
         numbers = np.empty((B, self.columns[-1].stop))
-        weights, tolerances = np.empty((B, self.ends[-1])), np.full((B, self.ends[-1]), np.inf)
+        weights, tolerances = np.empty((B, self.ends[-1])), filled((B, self.ends[-1]), np.inf)
         for k, (last, columns) in enumerate(zip(self.ends, self.columns, strict=True)):
             costs = [objective.costs[k] for objective in objectives]
             at, cost = 0, costs[0]

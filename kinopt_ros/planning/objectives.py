@@ -23,6 +23,7 @@ from kinopt_ros.solvers.base import Feature, Solver
 from kinopt_ros.solvers.registry import solver_class, solver_names
 from kinopt_ros.status import Status
 
+_NO_IK_SOLUTION = int(Status.NO_IK_SOLUTION)
 STARTS = 4
 """Solutions of inverse kinematics that become starts, where random ones are allowed, too; else it is one."""
 
@@ -47,7 +48,7 @@ def solve_objective(
     if not solver.finds_poses:
         return solver.solve_objective(with_starts(problem, ik_solver))
     result = solver.solve_objective(problem)
-    failed = np.flatnonzero(result.status == Status.NO_IK_SOLUTION)
+    failed = np.flatnonzero(result.status == _NO_IK_SOLUTION)
     if not len(failed):
         return result
     again = rows_of_objectives(problem, failed)

@@ -155,12 +155,12 @@ def ik_problem(
     position = _tolerance(position_tolerance, "position_tolerance", free_axes, AXES[:3])
     orientation = _tolerance(orientation_tolerance, "orientation_tolerance", free_axes, AXES[3:])
     weights = _weights(nearest, len(links))
-    targets = tuple(
+    targets = [
         PoseTarget(link, T if tips is None else T[:, k].copy(), position, orientation, tools[k], weights[k])
         for k, link in enumerate(links)
-    )
+    ]
     return IkProblem(
-        targets=targets,
+        targets=tuple(targets),
         base_link=base,
         joints=joints,
         variables=variables,
@@ -169,7 +169,9 @@ def ik_problem(
         num_solutions=as_whole(num_solutions, "num_solutions"),
         min_separation=as_number(min_separation, "min_separation"),
         turns=turns,
-        preference=preference_of(
+        preference=None
+        if prefer == ANY and rest is None and manipulability_weight is None
+        else preference_of(
             prefer,
             Given(
                 robot,
@@ -207,6 +209,8 @@ def _weights(
 
 def as_whole(given: SupportsIndex, what: str) -> int:
     """Return a whole number as int, also one of numpy's."""
+    if type(given) is int:
+        return given
     try:
         if not isinstance(given, bool):
             return operator.index(given)
@@ -217,6 +221,8 @@ def as_whole(given: SupportsIndex, what: str) -> int:
 
 def as_number(given: float, what: str) -> float:
     """Return a number as float, also one of numpy's."""
+    if type(given) is float:
+        return given
     if isinstance(given, float | int | np.floating | np.integer) and not isinstance(given, bool):
         return float(given)
     raise InvalidRequestError(f"{what} is {shown(given)}; allowed is a number")
@@ -224,6 +230,8 @@ def as_number(given: float, what: str) -> float:
 
 def _tolerance(given: Tolerance, what: str, free_axes: Collection[str], axes: Sequence[str]) -> Tolerance:
     """Return the tolerance with free axes set to infinity."""
+    if type(given) is float and type(free_axes) is tuple and not free_axes:  # most requests
+        return given
     if isinstance(free_axes, str) or not isinstance(free_axes, Collection):
         raise InvalidRequestError(f"free_axes takes names of axes in a list, not {shown(free_axes)}")
     for name in free_axes:
@@ -291,7 +299,7 @@ def as_numbers(given: ArrayLike, what: str, error: type[KinoptError]) -> Float64
     try:
         array = np.array(given)
         if array.dtype.kind in "fiu":
-            return array.astype(np.float64)
+            return array.astype(np.float64, copy=False)
         shown = f"an array of {array.dtype}"
     except (TypeError, ValueError):  # ragged
         shown = "no regular array"
@@ -301,7 +309,7 @@ def as_numbers(given: ArrayLike, what: str, error: type[KinoptError]) -> Float64
 def _expand_state(state: ArrayLike | None, robot: RobotModel, batch: int) -> Annotated[Float64, "B nq"]:
     given = robot.default_q if state is None else as_numbers(state, "state", InvalidStateError)
     if given.shape == (robot.nq,):
-        return np.repeat(given[None], batch, axis=0)
+        return given[None].copy() if batch == 1 else np.repeat(given[None], batch, axis=0)
     if given.shape == (batch, robot.nq):
         return given
     raise InvalidStateError(

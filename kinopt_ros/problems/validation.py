@@ -157,11 +157,12 @@ def check_states(q: Annotated[Float64, "N nq"], robot: RobotModel, what: str) ->
     """Raise unless every row is a configuration of the whole robot, of finite numbers up to LARGEST_VALUE; the message
     names the first bad one."""
     if q.size <= _FEW:
-        all_usable = all(-LARGEST_VALUE <= value <= LARGEST_VALUE for value in q.reshape(-1).tolist())
+        # The sum is at least the largest, and comparisons with NaN are false.
+        all_usable = sum(map(abs, q.reshape(-1).tolist())) <= LARGEST_VALUE
     else:
         all_usable = bool((np.abs(q) <= LARGEST_VALUE).all())
-    if not all_usable:
-        usable = np.abs(q) <= LARGEST_VALUE
+    usable = None if all_usable else np.abs(q) <= LARGEST_VALUE
+    if usable is not None and not usable.all():
         row = int(np.flatnonzero(~usable.all(axis=1))[0])
         bad = [robot.variable_names[i] for i in np.flatnonzero(~usable[row])]
         beyond = f" or beyond {LARGEST_VALUE:g} rad or m" if np.isfinite(q).all() else ""

@@ -1,11 +1,12 @@
 """Explanation of failed requests: code, sentence and best attempt of each."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Annotated
 
 import numpy as np
 
-from kinopt_ros.array import Bool, Float64, Int64
+from kinopt_ros.array import Bool, Float64, Int64, frozen
 from kinopt_ros.solvers.collision_gate import EXPLAINED, collision_reason
 from kinopt_ros.solvers.failures import failure_reasons
 from kinopt_ros.solvers.judgement import Case, Judgement
@@ -34,12 +35,9 @@ def explain(case: Case, candidates: IkCandidates, judgement: Judgement) -> Expla
     """Say why requests failed. ``candidates`` are those that the plugin gave at first."""
     problem = case.problem
     B, n, T = problem.batch_size, len(problem.variables), len(problem.targets)
-    status = np.empty(B, dtype=np.int64)
-    status.fill(_SUCCESS)
-    attempt, errors, poses = np.empty((B, n)), np.empty((2, B)), np.empty((B, T, 4, 4))
-    for values in (attempt, errors, poses):
-        values.fill(np.nan)
-    said = Explanation(status, [""] * B, attempt, errors, poses)
+    if B == 1 and judgement.all_solved:
+        return _nothing_to_say(n, T)
+    said = _nothing_said(B, n, T)
     if judgement.all_solved:
         return said
     failed = np.flatnonzero(~judgement.solved.any(axis=1))
@@ -47,6 +45,25 @@ def explain(case: Case, candidates: IkCandidates, judgement: Judgement) -> Expla
         tried = verify_configurations(case.robot, problem, case.chains, candidates.attempt[failed], failed)
         _keep_attempts(said, failed, tried)
         _say_why(case, candidates, judgement, failed, tried, said)
+    return said
+
+
+def _nothing_said(B: int, n: int, T: int) -> Explanation:
+    """Return the explanation of so many successes."""
+    status = np.empty(B, dtype=np.int64)
+    status.fill(_SUCCESS)
+    attempt, errors, poses = np.empty((B, n)), np.empty((2, B)), np.empty((B, T, 4, 4))
+    for values in (attempt, errors, poses):
+        values.fill(np.nan)
+    return Explanation(status, [""] * B, attempt, errors, poses)
+
+
+@lru_cache(maxsize=64)
+def _nothing_to_say(n: int, T: int) -> Explanation:
+    """Return the explanation of one success, which answers share: nobody can write to it."""
+    said = _nothing_said(1, n, T)
+    for values in (said.status, said.attempt, said.errors, said.poses):
+        frozen(values)
     return said
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import numpy as np
 
-from kinopt_ros.array import Bool, Float64, Int64
+from kinopt_ros.array import Bool, Float64, Int64, all_set
 from kinopt_ros.errors import KinoptError
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.problems.preferences.base import sorting_cost
@@ -59,14 +59,13 @@ def judge(case: Case, candidates: IkCandidates) -> Judgement:
     problem = case.problem
     q, position, orientation, reached = checked_poses(case, candidates.q)
     if problem.scene is None:
-        solved_all = bool(reached.all())
         return Judgement(
             q,
             position,
             orientation,
             reached,
             reached,
-            solved_all,
+            all_set(reached),
             candidates.timed_out,
             candidates.iterations,
         )
@@ -78,7 +77,7 @@ def judge(case: Case, candidates: IkCandidates) -> Judgement:
         orientation,
         reached,
         free,
-        bool(free.all()),
+        all_set(free),
         candidates.timed_out | unchecked,
         candidates.iterations,
         unchecked,
@@ -103,7 +102,7 @@ def checked_poses(
         which = np.flatnonzero(~np.asarray(np.isnan(claims).all(axis=1)))
         claims, request = claims[which], which // K
     report = verify_configurations(case.robot, case.problem, case.chains, claims, request)
-    if len(which) == B * K and report.ok.all():  # the usual case: what was claimed is the answer
+    if len(which) == B * K and all_set(report.ok):  # the usual case: what was claimed is the answer
         return (
             q,
             report.position_error.reshape(B, K),

@@ -31,7 +31,7 @@ NOT_CHECKED = (HELD_LIMITS, "self collision", "world collision")
 """What is not checked for problems without a scene."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, slots=True)
 class ConfigurationReport:
     """Outcome of the check of N configurations, each against its own targets."""
 
@@ -139,22 +139,24 @@ def _compiled_report(
     T, N = len(chains), len(q)
     q, request = _doubles(q), np.ascontiguousarray(request, dtype=np.int64)
     state, limits = _doubles(problem.state), _limits(robot, tuple(problem.joints))
-    finite, violation = np.empty(N, dtype=np.bool_), np.empty(N)
-    ok, errors, tools = np.empty((T, N), dtype=np.bool_), np.empty((T, 2, N)), np.empty((T, N, 4, 4))
+    flags, numbers, tools = np.empty((T, 2, N), dtype=np.bool_), np.empty((T, 3, N)), np.empty((T, N, 4, 4))
     for k, (target, chain) in enumerate(zip(problem.targets, chains, strict=True)):
         T_base_target = _doubles(target.T_base_target)
         T_tip_tool = _IDENTITY if target.T_link_tool is None else _doubles(target.T_link_tool)
-        asked = T_base_target, T_tip_tool, *(target.plain or _ANYWHERE)
-        report = ok[k], finite, violation, tools[k], errors[k]
-        compiled.check_target(q, request, state, *limits, *_packed(chain), *asked, *report)
-        if target.plain is None:
-            *errors[k], within = target_errors(target, T_base_target[request], tools[k])
-            ok[k] &= within
-    if T == 1:
-        return ConfigurationReport(ok[0], finite, violation, errors[0, 0], errors[0, 1], tools, q)
-    position, orientation = errors.max(axis=0)
-    reached: Bool = np.asarray(ok.all(axis=0))
-    return ConfigurationReport(reached, finite, violation, position, orientation, tools, q)
+        plain = target.plain
+        asked = T_base_target, T_tip_tool, *(plain or _ANYWHERE)
+        compiled.check_target(
+            q, request, state, *limits, *_packed(chain), *asked, flags[k], numbers[k], tools[k]
+        )
+        if plain is None:
+            *numbers[k, :2], within = target_errors(target, T_base_target[request], tools[k])
+            flags[k, 0] &= within
+    if T > 1:
+        flags = np.logical_and.reduce(flags, axis=0, keepdims=True)
+        numbers = np.maximum.reduce(numbers, axis=0, keepdims=True)
+    return ConfigurationReport(
+        flags[0, 0], flags[0, 1], numbers[0, 2], numbers[0, 0], numbers[0, 1], tools, q
+    )
 
 
 def _doubles(array: Float64) -> Float64:
@@ -166,6 +168,7 @@ _IDENTITY = np.eye(4)
 _ANYWHERE = (math.inf, math.inf)
 """Infinite tolerances, where the caller decides what is near enough."""
 _Limits = tuple[Int64, Float64, Float64, Int64]
+_Chain = tuple[Float64, Int64, Float64]
 
 
 @remembered
@@ -183,23 +186,19 @@ def _limits(robot: RobotModel, joints: tuple[str, ...]) -> _Limits:
     )
 
 
-def _packed(chain: KinematicChain) -> tuple[Float64, Int64, Float64, Int64, Float64]:
+def _packed(chain: KinematicChain) -> _Chain:
     """Return a chain as ``compiled.check_target`` takes it."""
     packed = _chains.get(chain)
     if packed is None:
         packed = _chains[chain] = (
             np.array(chain.T_fixed, order="C"),
-            np.array(chain.motion, dtype=np.int64),
-            np.array(chain.axis, order="C"),
-            np.array(chain.variables[chain.column], dtype=np.int64),
-            np.column_stack([chain.multiplier, chain.offset]),
+            np.column_stack([chain.motion, chain.variables[chain.column]]).astype(np.int64),
+            np.column_stack([chain.axis, chain.multiplier, chain.offset]),
         )
     return packed
 
 
-_chains: WeakKeyDictionary[KinematicChain, tuple[Float64, Int64, Float64, Int64, Float64]] = (
-    WeakKeyDictionary()
-)
+_chains: WeakKeyDictionary[KinematicChain, _Chain] = WeakKeyDictionary()
 
 
 def limit_violation(

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from kinopt_ros.array import all_set
 from kinopt_ros.geometry.shapes import Box, HeightMap, Mesh, Octomap, PlacedShape, PointCloud
 from kinopt_ros.problems.ik import PoseTarget
 from kinopt_ros.problems.trajectory import JointGoal
@@ -56,3 +57,9 @@ def test_an_array_of_its_own_is_taken_over() -> None:
     assert PointCloud(points, 0.01).points is points
     assert not points.flags.writeable
     assert PointCloud(points[:3], 0.01).points.base is points  # nobody can write to it
+
+
+@pytest.mark.parametrize("flags", [[], [True], [False], [True, True], [True, False]])
+def test_all_set(flags: list[bool]) -> None:
+    assert all_set(np.array(flags, dtype=np.bool_)) is all(flags)
+    assert all_set(np.array([flags], dtype=np.bool_)) is all(flags)

@@ -69,4 +69,5 @@ def sorting_cost(
     if problem.preference is not None:
         return problem.preference.cost(problem, chains, q)
     difference = q - problem.state.take(problem.variables, axis=1)[:, None]
-    return np.asarray(np.sqrt(np.add.reduce(difference * difference, axis=-1)))
+    difference *= difference
+    return np.asarray(np.sqrt(np.add.reduce(difference, -1)))

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Annotated, cast
 
 import numpy as np
 
@@ -37,16 +37,54 @@ def solve_plain(
     cores: Cores,
 ) -> IkCandidates:
     """Return candidates for requests with the same held values; tolerances in m and rad."""
+    passes = _passes(*tolerances, max_restarts)
+    if problem.batch_size == 1 and prepared.in_order and not problem.late:
+        found = _soon_found(problem, prepared.packed, passes[0][0])
+        if found is not None:
+            return found
     work = _PlainWork.start(problem, prepared.packed, prepared.columns)
     cut: Bool | None = None
-    for effort, restarts in _passes(*tolerances, max_restarts):
+    for effort, restarts in passes:
         work.effort = effort
-        found = search(work, restarts, hopeless, problem.deadline, cores)
-        cut = found if cut is None else cut | found
+        ended = search(work, restarts, hopeless, problem.deadline, cores)
+        cut = ended if cut is None else cut | ended
         if work.done.all():
             break
     assert cut is not None
     return work.candidates(problem, prepared, cut & ~work.done, robot)
+
+
+def _soon_found(
+    problem: IkProblem, packed: "PackedChain", effort: Annotated[Float64, "6"]
+) -> IkCandidates | None:
+    """Return what the first step of ``search`` finds for one request, as it does for most; None if it goes on.
+
+    A search, and all that belongs to it, takes as long again as the kernel.
+    """
+    state = problem.state.take(packed.variables, axis=1)
+    seeds = state[:, None]
+    if problem.seeds.shape[1]:
+        seeds = np.ascontiguousarray(np.concatenate([seeds, problem.seeds], axis=1))
+    T = np.array(problem.targets[0].T_base_target, dtype=np.float64, order="C")
+    plan = _first_plan(problem.random_seed)
+    q, errors = np.empty(state.shape), np.array([np.inf])
+    steps, done = np.zeros(1, np.int64), np.zeros(1, np.bool_)
+    compiled_search()(T, seeds, state, packed.numbers, packed.shape, effort, plan, q, errors, steps, done)
+    return IkCandidates(q[:, None], q, steps, np.zeros(1, np.bool_)) if done[0] else None
+
+
+@lru_cache(maxsize=64)
+def _first_plan(random_seed: int) -> Annotated[Int64, "5"]:
+    """Return what the kernel is to try first: seeds and table."""
+    return np.array([TABLE_TRIES, 0, 0, signed(random_seed), False], dtype=np.int64)
+
+
+@cache
+def compiled_search() -> Callable[..., None]:
+    """Return the compiled search; an import takes longer than calling it."""
+    from kinopt_ros.solvers.cpu.kernels.plain import solve_many
+
+    return cast(Callable[..., None], solve_many)
 
 
 @dataclass(eq=False)
@@ -87,12 +125,10 @@ class _PlainWork:
 
     def run(self, rows: slice, use_seeds: bool, first: int, last: int, polish: bool, end: float) -> bool:
         """Search, see ``search.Work``; never takes long."""
-        from kinopt_ros.solvers.cpu.kernels.plain import solve_many
-
         tries = TABLE_TRIES if use_seeds else 0
         plan = np.array([tries, first, last, self.signed_seed, polish], dtype=np.int64)
         seeds = self.seeds[rows] if use_seeds else np.ascontiguousarray(self.seeds[rows, :0])
-        solve_many(
+        compiled_search()(
             self.T_base_target[rows],
             seeds,
             self.state[rows],

@@ -26,7 +26,9 @@ from kinopt_ros.solvers.cpu.floating_angles import filled_in, solve_by_angles
 from kinopt_ros.solvers.cpu.objectives.kinds import KINDS
 from kinopt_ros.solvers.cpu.objectives.solve import ObjectiveSearch
 from kinopt_ros.solvers.cpu.objectives.solve import load_or_compile as load_or_compile_objectives
+from kinopt_ros.solvers.cpu.plain import solve_plain
 from kinopt_ros.solvers.cpu.search import Cores
+from kinopt_ros.solvers.cpu.several import solve_several
 from kinopt_ros.solvers.failures import hopeless_requests
 from kinopt_ros.solvers.locked_joints import solve_in_parts
 from kinopt_ros.solvers.paths import PathCandidates, PathRequest, Report
@@ -182,9 +184,6 @@ class CpuSolver(Solver):
         return rough_path(self.robot, problem, ends, margin, looks, seed, go_on)
 
     def _solve_ik(self, problem: IkProblem) -> IkCandidates:
-        from kinopt_ros.solvers.cpu.plain import solve_plain
-        from kinopt_ros.solvers.cpu.several import solve_several
-
         robot = self.robot
         if problem.nearest:
             return self._nearest(problem, several=False)

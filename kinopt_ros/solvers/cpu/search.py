@@ -9,7 +9,7 @@ from typing import Annotated, Protocol
 
 import numpy as np
 
-from kinopt_ros.array import Bool
+from kinopt_ros.array import Bool, all_set
 
 LOOK_SECONDS = 1e-3
 """Approximate time between two looks at the clock, s."""
@@ -101,7 +101,7 @@ def search(
             return cut
     else:
         _seeds(work, cut, end, deadline is not None, cores)
-    if work.done.all():
+    if all_set(work.done):
         return np.zeros(B, dtype=np.bool_)
     left = np.flatnonzero(~work.done)
     if time.monotonic() >= end:

@@ -59,6 +59,18 @@ def test_true_claims_pass() -> None:
     assert np.isnan(result.attempt).all()
 
 
+def test_what_answers_to_single_requests_share_nobody_can_write_to() -> None:
+    solver = claim(Q[:1, None], attempt=Q[:1], iterations=np.ones(1, np.int64), timed_out=np.zeros(1, bool))
+    asked = ik_problem(ROBOT, T[0], tip_link="l7")
+    one, other = solver.solve_ik(asked), solver.solve_ik(asked)
+    assert one.success.all()
+    for name in ("status", "attempt", "attempt_position_error", "attempt_orientation_error", "attempt_pose"):
+        mine, theirs = getattr(one, name), getattr(other, name)
+        assert not np.shares_memory(mine, theirs) or not mine.flags.writeable
+    for name in ("q", "cut_short", "iterations", "position_error", "distance"):
+        assert not np.shares_memory(getattr(one, name), getattr(other, name))
+
+
 @pytest.mark.parametrize("offset", [2e-3, 1.0])
 def test_a_claim_beyond_the_tolerance_is_rejected(offset: float) -> None:
     q = Q[:, None].copy()

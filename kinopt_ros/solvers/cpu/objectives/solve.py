@@ -4,12 +4,14 @@ import threading
 import time
 from collections.abc import Hashable
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
+from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
-from kinopt_ros.array import Bool, Float64
+from kinopt_ros.array import Bool, Float64, filled
 from kinopt_ros.costs.base import structure_of
 from kinopt_ros.objectives import compiled as verdicts
 from kinopt_ros.objectives.problem import ObjectiveProblem
@@ -92,22 +94,20 @@ class _Work:
         cls, problem: ObjectiveProblem, structure: Structure, starts: Annotated[Float64, "B S nq"]
     ) -> "_Work":
         """Return work of which nothing is tried yet."""
-        from kinopt_ros.solvers.cpu.objectives.kernels.descent import STEPS
-        from kinopt_ros.solvers.cpu.objectives.kernels.search import Asked, Outcome
-
+        compiled = _compiled()
         B = problem.batch_size
         numbers, weights = structure.pack(problem.objectives)
         R, d = structure.ends[-1], int(np.count_nonzero(problem.free))
         done = np.zeros(B, np.bool_)
         return cls(
             structure,
-            Asked(numbers, weights, allowed_violations(problem), starts),
-            Outcome(
+            compiled.Asked(numbers, weights, allowed_violations(problem), starts),
+            compiled.Outcome(
                 np.array(starts[:, 0]),
                 np.zeros((B, R)),
-                np.full(B, np.inf),
-                np.full(B, np.inf),
-                np.full((B, STEPS), np.nan),
+                filled((B,), np.inf),
+                filled((B,), np.inf),
+                filled((B, compiled.STEPS), np.nan),
                 np.zeros(B, np.int64),
                 np.zeros(B, np.int64),
                 done,
@@ -118,17 +118,23 @@ class _Work:
 
     def run(self, rows: slice, use_seeds: bool, first: int, last: int, polish: bool, end: float) -> bool:
         """Search, see ``search.Work``."""
-        from kinopt_ros.solvers.cpu.objectives.kernels.search import Asked, Outcome
-        from kinopt_ros.solvers.cpu.objectives.kernels.search import search as compiled
-
+        compiled = _compiled()
         asked, outcome = self.asked, self.outcome
         if rows.stop - rows.start < len(self.done):
-            asked = Asked._make(part[rows] for part in asked)
-            outcome = Outcome._make(part[rows] for part in outcome)
-        while not compiled(self.structure.model, asked, self.budget, outcome):
+            asked = compiled.Asked._make(part[rows] for part in asked)
+            outcome = compiled.Outcome._make(part[rows] for part in outcome)
+        while not compiled.search(self.structure.model, asked, self.budget, outcome):
             if time.monotonic() >= end:
                 return False
         return True
+
+
+@cache
+def _compiled() -> ModuleType:
+    """Return the kernel's file: an import takes longer than most of what a request needs from it."""
+    from kinopt_ros.solvers.cpu.objectives.kernels import search as kernel
+
+    return kernel
 
 
 _compiling = threading.Lock()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import numpy as np
 
-from kinopt_ros.array import Bool, Float64, Int64
+from kinopt_ros.array import Bool, Float64, Int64, filled
 from kinopt_ros.costs.link_pose import LinkPose
 from kinopt_ros.kinematics.se3 import inverse
 from kinopt_ros.kinematics.tangent import directions
@@ -15,7 +15,7 @@ from kinopt_ros.objectives.problem import ObjectiveProblem
 from kinopt_ros.robot.chain import Motion, build_chain, chain_between
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.solvers.cpu.chain import pack_chain
-from kinopt_ros.solvers.cpu.plain import AIM, TABLE_TRIES, signed
+from kinopt_ros.solvers.cpu.plain import AIM, TABLE_TRIES, compiled_search, signed
 from kinopt_ros.solvers.lru import LruCache
 
 if TYPE_CHECKING:
@@ -142,13 +142,11 @@ def _solved(
     random_seed: int,
 ) -> Annotated[Float64, "R S n"]:
     """Return the variables of a chain where each start leads to."""
-    from kinopt_ros.solvers.cpu.kernels.plain import solve_many
-
     R, S = starts.shape[:2]
     N, n = R * S, len(packed.variables)
     own = np.ascontiguousarray(starts[:, :, packed.variables]).reshape(N, n)
     q = np.minimum(np.maximum(own, packed.lower), packed.upper)
-    solve_many(
+    compiled_search()(
         np.ascontiguousarray(T),
         own[:, None],
         own,
@@ -157,7 +155,7 @@ def _solved(
         _EFFORT,
         np.array([table_tries, 0, restarts, signed(random_seed), 1], dtype=np.int64),
         q,
-        np.full(N, np.inf),
+        filled((N,), np.inf),
         np.zeros(N, np.int64),
         np.zeros(N, np.bool_),
     )

@@ -8,11 +8,14 @@ from kinopt_ros.array import Bool, Float64, Int64
 from kinopt_ros.compiler_options import FAST_INNER, FAST_OUTER
 from kinopt_ros.numba_cache import njit
 from kinopt_ros.solvers.cpu.objectives.kernels.descent import (
+    STEPS,
     descend,
     new_room,
     stand,
 )
 from kinopt_ros.solvers.cpu.objectives.kernels.terms import value_of, violation_of
+
+__all__ = ["STEPS", "Asked", "Outcome", "search"]
 
 BETTER = 1e-9
 """Relative decrease of the sum for which a later start is preferred."""
