@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -194,6 +195,19 @@ def test_motions_are_split_among_controllers() -> None:
         chosen.split(message, PANDA, PANDA.default_q, ["hand"])
     with pytest.raises(ControllerError, match="unknown controller 'leg'"):
         chosen.split(message, PANDA, PANDA.default_q, ["leg"])
+
+
+def test_two_controllers_that_command_the_same_joint_are_refused() -> None:
+    """One would hold what the other holds, too, and each motion would name it twice."""
+    groups = {
+        name: replace(PANDA.group("panda_arm"), name=name, joints=ARM[k : k + 2])
+        for k, name in enumerate("ab")
+    }
+    robot = replace(PANDA, groups=groups)
+    chosen = World({"one": Controller(), "other": Controller()}, words=("one=a", "other=b")).chosen
+    assert len(chosen.split(JointTrajectory(joint_names=[ARM[0]]), robot, robot.default_q)) == 1
+    with pytest.raises(ControllerError, match="two controllers move panda_joint2"):
+        chosen.split(JointTrajectory(joint_names=[ARM[0], ARM[2]]), robot, robot.default_q)
 
 
 @pytest.mark.parametrize("words", [["arm"], ["=panda_arm"], ["arm="], ["arm=a", "arm=b"]])
