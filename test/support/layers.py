@@ -15,6 +15,7 @@ LAYERS = [
         "errors",
         "files",
         "interrupts",
+        "compiler_notice",
         "numba_cache",
         "pauses",
         "plain_xml",

@@ -24,6 +24,7 @@ ONLY_IN = {
     "tf2_ros": ROS,
     "tf_transformations": ROS,
     "numba": (
+        "compiler_notice.py",
         "numba_cache.py",
         "solvers/cpu",
         "collision",

@@ -392,3 +392,12 @@ def test_functions_without_a_file_are_compiled() -> None:
     names: dict[str, Any] = {}
     exec(compile(SOURCE.format(number=1.0), "<input>", "exec"), names)
     assert (names["eager"](1.0), names["lazy"](1.0)) == (2.0, 2.0)
+
+
+def test_options_of_the_compiler_are_told_apart_by_their_hash() -> None:
+    """Else the compiler compares each with all others, again and again."""
+    plain, counting = numba.core.compiler.Flags(), numba.core.compiler.Flags()
+    counting.nrt = True
+    assert hash(plain) == hash(plain.copy())
+    assert hash(counting) == hash(counting.copy())
+    assert hash(plain) != hash(counting)

@@ -49,7 +49,7 @@ def near_pairs(q, packed, chosen, least, enough, poses, found, bounds):
         if bound >= enough + margin:
             continue
         wanted = least + margin, enough + margin, 0.0
-        bound, far = pair_gap(p, packed, placed, bound, wanted, (0.0, 0.0, still, 0), W)
+        bound, far = pair_gap(p, packed, placed, bound, wanted, (0.0, 0.0, still, still.shape[1] - 1), W)
         if not far:
             found[count] = p
             bounds[count] = bound - margin
@@ -93,7 +93,7 @@ def group_gaps(configurations, packed, chosen, group, asked, enough, gaps):
             if bound >= enough_here:
                 continue
             wanted = -np.inf, enough_here, 0.0
-            bound, far = pair_gap(p, packed, placed, bound, wanted, (0.0, 0.0, still, 0), W)
+            bound, far = pair_gap(p, packed, placed, bound, wanted, (0.0, 0.0, still, still.shape[1] - 1), W)
             if not far:
                 gaps[i, g] = bound - pairs.margin[p]
 

@@ -20,6 +20,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from kinopt_ros.array import Float64, Int64
+from kinopt_ros.collision.kernels.copying import copy_to
 from kinopt_ros.collision.kernels.movement import (
     Places,
     change_of_gap,
@@ -181,7 +182,7 @@ def sweep(motion, packed, enough, resolution, ahead, measured, found, waiting, e
         several = last_curve - first_curve > 1
         middle = (first_curve + last_curve) // 2
         if not several:
-            whole[:] = stack[size]
+            copy_to(whole, stack[size])
             _halve(whole, left, right)
         for k in range(n):
             q[variables[k]] = control[middle, 0, k] if several else right[0, k]
@@ -264,7 +265,8 @@ def sweep(motion, packed, enough, resolution, ahead, measured, found, waiting, e
                 unsure[top] = p
                 top += 1
                 continue
-            found.pairs[count], found.reaches[count], found.parts[count] = p, nearer, whole
+            found.pairs[count], found.reaches[count] = p, nearer
+            copy_to(found.parts[count], whole)
             found.spans[count, 0], found.spans[count, 1] = start, stop
             count += 1
             if count == 1:
@@ -280,11 +282,11 @@ def sweep(motion, packed, enough, resolution, ahead, measured, found, waiting, e
             if side == 0:
                 spells[size, 0], spells[size, 1] = half_way, stop
                 curves[size, 0], curves[size, 1] = (middle if several else first_curve), last_curve
-                stack[size] = control[middle] if several else right
+                copy_to(stack[size], control[middle] if several else right)
             else:
                 spells[size, 0], spells[size, 1] = start, half_way
                 curves[size, 0], curves[size, 1] = first_curve, (middle if several else last_curve)
-                stack[size] = control[first_curve] if several else left
+                copy_to(stack[size], control[first_curve] if several else left)
             size += 1
     marks[SIZE] = 0
     if measuring:

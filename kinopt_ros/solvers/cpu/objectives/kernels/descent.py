@@ -244,7 +244,7 @@ def _lead_along(model, weights, numbers, room, rho):
         for a in range(room.step.shape[0]):
             room.step[a] *= _LONGEST / longest
     moved(model.moving, here.q, room.step, room.there.q)
-    evaluate(model, numbers, room.there.q, room.rows, False, room.there.r, room.there.J)
+    evaluate(model, numbers, room.there.q, room.rows, room.there.r, room.there.J[:0])
     for i in range(here.r.shape[0]):
         room.force[i] = 0.0
         if room.scale[i] > 0.0:
@@ -275,7 +275,7 @@ def stand(model, numbers, q, room):
     for i in range(room.y.shape[0]):
         room.y[i] = room.next_y[i] = 0.0
     moved(model.moving, q, room.step, room.here.q)
-    evaluate(model, numbers, room.here.q, room.rows, True, room.here.r, room.here.J)
+    evaluate(model, numbers, room.here.q, room.rows, room.here.r, room.here.J)
 
 
 @njit(**FAST_INNER)
@@ -318,7 +318,7 @@ def descend(model, weights, numbers, start, room):
         if close and constrained:
             _lead_along(model, weights, numbers, room, rho)
         moved(moving, here.q, room.step, there.q)
-        evaluate(model, numbers, there.q, room.rows, True, there.r, there.J)
+        evaluate(model, numbers, there.q, room.rows, there.r, there.J)
         before = merit(costs, weights, here.r, room.next_y, rho)
         after = merit(costs, weights, there.r, room.next_y, rho)
         found = violation_of(costs, weights, there.r)

@@ -252,9 +252,13 @@ def _center_of_mass(tree, row, numbers, room, differentiate, r, J):
 
 
 @njit(**FAST_INNER)
-def evaluate(model, numbers, q, room, differentiate, r, J):
-    """Write residuals (R,) of a configuration (nq,), and their derivatives (R, d) if ``differentiate``."""
+def evaluate(model, numbers, q, room, r, J):
+    """Write residuals (R,) of a configuration (nq,), and their derivatives (R, d), or nothing in (0, d).
+
+    A constant that says which would have numba compile all of this twice.
+    """
     tree, costs = model.tree, model.costs
+    differentiate = J.shape[0] > 0
     place(tree, q, room.places)
     if differentiate:
         differentiate_frames(tree, room.places)
@@ -277,7 +281,7 @@ def evaluate(model, numbers, q, room, differentiate, r, J):
                 room.places,
                 room.index_room,
                 differentiate,
-                J[row[FIRST]],
+                J[row[FIRST]] if differentiate else r,  # which is not written
             )
         elif code in (ALIGNMENT, LOOK_AT):
             _direction(row, numbers, room, differentiate, r, J)

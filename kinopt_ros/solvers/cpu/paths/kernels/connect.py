@@ -9,6 +9,7 @@ So it takes microseconds a look, and is a beginning for the optimizer, not an an
 import numpy as np
 
 from kinopt_ros.collision.kernels.ball_distances import ball_distance
+from kinopt_ros.collision.kernels.copying import copy_to
 from kinopt_ros.compiler_options import FAST_INNER, FAST_OUTER
 from kinopt_ros.numba_cache import njit
 from kinopt_ros.solvers.cpu.paths.kernels.frames import set_frames
@@ -221,11 +222,11 @@ def shorten(tree, around, anchors, wanted, corners, count, draws, new, work, sta
     for k in range(draws.shape[0]):
         if count < 3:
             break
-        at = np.sort(draws[k]) * (count - 1)
-        i, j = int(at[0]), min(int(at[1]), count - 2)
+        near, far = min(draws[k, 0], draws[k, 1]) * (count - 1), max(draws[k, 0], draws[k, 1]) * (count - 1)
+        i, j = int(near), min(int(far), count - 2)
         if i >= j:  # on one line
             continue
-        u, v = at[0] - i, at[1] - j
+        u, v = near - i, far - j
         for c in range(n):
             a[c] = corners[i, c] + u * (corners[i + 1, c] - corners[i, c])
             b[c] = corners[j, c] + v * (corners[j + 1, c] - corners[j, c])
@@ -238,14 +239,14 @@ def shorten(tree, around, anchors, wanted, corners, count, draws, new, work, sta
             continue
         place = i + 1
         if first:
-            new[place] = a
+            copy_to(new[place], a)
             place += 1
         if second:
-            new[place] = b
+            copy_to(new[place], b)
             place += 1
         for m in range(j + 1, count):
-            new[place + m - j - 1] = corners[m]
+            copy_to(new[place + m - j - 1], corners[m])
         for m in range(i + 1, total):
-            corners[m] = new[m]
+            copy_to(corners[m], new[m])
         count = total
     return count

@@ -13,6 +13,7 @@ for optimization problems with simple constraints", SIAM J. Control 20, 1982).
 
 import numpy as np
 
+from kinopt_ros.collision.kernels.copying import copy_to
 from kinopt_ros.compiler_options import FAST_INNER, FAST_OUTER
 from kinopt_ros.numba_cache import njit
 from kinopt_ros.solvers.cpu.paths.kernels.frames import set_frames
@@ -285,7 +286,7 @@ def improve(
             decrease = objective - (costs + mu * constraints)
             better = decrease > 0.0
         if better:
-            x[:] = new
+            copy_to(x, new)
             now = 1 - now
             state[COSTS], state[CONSTRAINTS], state[SLACK_NOW], state[EXCESS] = (
                 costs,
@@ -330,8 +331,8 @@ def improve(
             elif relative < FINISHED:
                 state[STATUS] = STUCK
     if now == 1:
-        g[0] = g[1]
-        D[0] = D[1]
-        E[0] = E[1]
-        gradient[0] = gradient[1]
-        bend[0] = bend[1]
+        copy_to(g[0], g[1])
+        copy_to(D[0], D[1])
+        copy_to(E[0], E[1])
+        copy_to(gradient[0], gradient[1])
+        copy_to(bend[0], bend[1])

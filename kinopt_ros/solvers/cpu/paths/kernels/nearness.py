@@ -20,6 +20,7 @@ joint's entries, as composite bodies give those of a mass matrix (R. Featherston
 import numpy as np
 
 from kinopt_ros.collision.kernels.ball_distances import ball_distance
+from kinopt_ros.collision.kernels.copying import copy_to
 from kinopt_ros.compiler_options import FAST_ALLOCATING, FAST_INNER
 from kinopt_ros.numba_cache import njit
 from kinopt_ros.solvers.cpu.paths.kernels.frames import add_point_row, set_frames
@@ -136,8 +137,8 @@ def _spread(parent, turns, column, multiplier, frames, pushed, f, W, screws, g, 
                         W[above, i, k] += W[m, i, k]
             else:
                 pushed[above] = True
-                f[above] = f[m]
-                W[above] = W[m]
+                copy_to(f[above], f[m])
+                copy_to(W[above], W[m])
     pushed[0] = False
 
 
