@@ -197,9 +197,8 @@ def _show(checks: list[Check], findings: list[tuple[Path, Finding]], robot_ok: b
     for file in dict.fromkeys(file for file, _ in findings):
         console.print(f"\n[bold]{escape(file.name)}[/]")
         found = (finding for of, finding in findings if of == file)
-        for remedy, alike in groupby(
-            found, lambda finding: finding.remedy
-        ):  # one remedy below all that it is for
+        # One remedy below all that it is for.
+        for remedy, alike in groupby(found, lambda finding: finding.remedy):
             for finding in alike:
                 place = f"line {finding.line}: " if finding.line else ""
                 colour = _COLOURS[finding.severity]

@@ -20,9 +20,11 @@ from support.looks import Trusting, Unwatched
 from support.ros_requests import READY, StartNode, stand, until_seen
 from support.trajectory_goals import ABORTED, CANCELED, SUCCEEDED, Goals, joints, until_prepared
 
+from kinopt_ros.errors import StartStateError
 from kinopt_ros.ros.actions.optimize_trajectory import OptimizeTrajectory, _Goal
 from kinopt_ros.ros.client.client import Client
 from kinopt_ros.ros.client.process import NodeProcess
+from kinopt_ros.ros.motion import controller_hand_over
 from kinopt_ros.ros.motion.controller_hand_over import LOOKS, ControllerHandOver, _Client
 from kinopt_ros.ros.motion.controllers import ChosenControllers
 from kinopt_ros.ros.motion.output import MotionOutput
@@ -407,6 +409,29 @@ def test_motions_of_a_controller_that_is_no_longer_used_are_ended_too() -> None:
     assert len(pretended.cancels) == 1
     assert pretended.one.moves
     pretended.end()
+    assert not pretended.one.moves
+
+
+def test_a_controller_that_does_not_end_its_motion_is_waited_for_and_gets_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It would stop as it likes, by a motion that begins where it should have been at rest."""
+    pretended = Pretended()
+    pretended.take()
+    pretended.one._client.wait_for_server = lambda timeout_sec: True
+    seconds, patience = [0.0], [np.inf]
+
+    def sleep(some: float) -> None:
+        seconds[0] += some
+        if seconds[0] > patience[0]:
+            pretended.end()
+
+    clock = SimpleNamespace(monotonic=lambda: seconds[0], sleep=sleep)
+    monkeypatch.setattr(controller_hand_over, "time", clock)
+    with pytest.raises(StartStateError, match=f"{ACTION} has not ended the motion"):
+        pretended.one.wait()
+    patience[0] = seconds[0] + 0.5
+    pretended.one.wait()
     assert not pretended.one.moves
 
 

@@ -776,6 +776,9 @@ def test_a_motion_is_not_left_too_late_where_the_last_checks_take_long(
         return found
 
     monkeypatch.setattr(target_pose, "followed_motion", busy)
+    # The lead counts how long planning takes.
+    clock = SimpleNamespace(monotonic=lambda: NOW[0] / 1e9, sleep=lambda seconds: None)
+    monkeypatch.setattr(target_pose, "time", clock)
     world.move(-0.3)
     assert asked[0] > 2
     assert len(world.sent) == 2, world.reports[-1].status.message

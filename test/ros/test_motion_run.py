@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import queue
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -27,6 +29,7 @@ from kinopt_ros.ros.motion.rights import Claim
 from kinopt_ros.ros.motion.run import MotionRun
 from kinopt_ros.ros.robot.controller_names import groups_of_controllers
 from kinopt_ros.ros.robot.joint_states import JointStates
+from kinopt_ros.ros.rviz.execution import Executions, ShownMotion
 from kinopt_ros.status import Status
 
 PANDA = load_robot("panda")
@@ -119,6 +122,7 @@ class World:
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run, "LOOK_SECONDS", 1e-4)
     monkeypatch.setattr(run, "BRAKE_SECONDS", 0.05)
+    monkeypatch.setattr(run, "REST_SECONDS", 0.05)  # joint states of these robots come once, and are old
 
 
 def test_a_motion_that_the_controller_has_done() -> None:
@@ -193,6 +197,19 @@ def test_motions_are_split_among_controllers() -> None:
         chosen.split(message, PANDA, PANDA.default_q, ["leg"])
 
 
+def test_two_controllers_that_command_the_same_joint_are_refused() -> None:
+    """One would hold what the other holds, too, and each motion would name it twice."""
+    groups = {
+        name: replace(PANDA.group("panda_arm"), name=name, joints=ARM[k : k + 2])
+        for k, name in enumerate("ab")
+    }
+    robot = replace(PANDA, groups=groups)
+    chosen = World({"one": Controller(), "other": Controller()}, words=("one=a", "other=b")).chosen
+    assert len(chosen.split(JointTrajectory(joint_names=[ARM[0]]), robot, robot.default_q)) == 1
+    with pytest.raises(ControllerError, match="two controllers move panda_joint2"):
+        chosen.split(JointTrajectory(joint_names=[ARM[0], ARM[2]]), robot, robot.default_q)
+
+
 @pytest.mark.parametrize("words", [["arm"], ["=panda_arm"], ["arm="], ["arm=a", "arm=b"]])
 def test_words_that_name_no_controllers(words: list[str]) -> None:
     with pytest.raises(InvalidRequestError, match="controller"):
@@ -244,6 +261,52 @@ def test_joints_that_a_controller_holds_are_looked_at_as_those_that_it_moves(
     assert status.code == Status.START_STATE_INVALID, status.message
     assert "'panda_joint4'" in status.message
     assert len(controller.sent) == 2
+
+
+@pytest.mark.parametrize("words", [("arm=panda_arm", *WHOLE), None], ids=["several", "one"])
+def test_a_motion_is_braked_by_the_controllers_that_do_it(words: tuple[str, ...] | None) -> None:
+    """Its joints, with those that are held, would be divided in another way: among more controllers, or as a parameter
+    says by now. There was no brake then, and the controller stopped as it likes."""
+    arm, whole = Controller(), Controller("goes on", "succeeds")
+    world = World({"arm": arm, "whole": whole} if words else {"whole": whole}, step=0.05, words=words)
+    world.controller_joints = [] if words else [*ARM, *FINGER]
+    claim = world.claim(FINGER)
+    does = whole.send
+
+    def send(*given: Any) -> Any:
+        world.controller_joints = [*FINGER]
+        return does(*given)
+
+    whole.send = send  # type: ignore[method-assign]
+    assert world.do(claim, FINGER).code == Status.TIMED_OUT
+    assert [sorted(sent.joint_names) for sent in whole.sent] == 2 * [sorted([*ARM, *FINGER])]
+    assert len(whole.sent[1].points) == 1
+    assert not arm.sent
+
+
+def test_a_motion_of_a_marker_leaves_other_controllers_alone() -> None:
+    """Parameter controller_joints is of published motions: what another controller did was ended to hold its joints."""
+    arm, hand = Controller("succeeds"), Controller()
+    world = World({"arm": arm, "hand": hand})
+    world.controller_joints = [*ARM, *FINGER]
+    lost: list[str] = []
+    world.output.claim("somebody", lost.append, joints=FINGER)
+    goal = PANDA.default_q.copy()
+    goal[0] += 0.01
+    planned = plan_joint_motion(PANDA, ARM, PANDA.default_q, np.zeros(PANDA.nq), goal, 0.5, 0.5)
+    problem = SimpleNamespace(start=PANDA.default_q, scene=None, clearance=0.0)
+    asked: Any = SimpleNamespace(loaded=world.loaded, problem=problem)
+    context: Any = world
+    controllers: Any = SimpleNamespace(chosen=lambda: world.chosen, needed_by=lambda asks: None)
+    executions = Executions(context, world.output, controllers)
+    ends: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    shown = ShownMotion(trajectory_message(planned.trajectory, "panda_link0"), asked)
+    executions.begin(shown, ends.put)
+    assert ends.get(timeout=60.0).code == Status.SUCCESS
+    executions.close()
+    assert not lost
+    assert not hand.sent
+    assert [list(sent.joint_names) for sent in arm.sent] == [list(ARM)]
 
 
 def test_what_is_published_has_all_joints_of_the_parameter() -> None:

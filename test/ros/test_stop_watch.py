@@ -43,6 +43,12 @@ PARAMETERS = {
 BEGIN = 10**15
 
 
+@pytest.fixture(autouse=True)
+def _one_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Joint states get older by the world's time, too."""
+    monkeypatch.setattr(joint_states, "time", SimpleNamespace(monotonic=lambda: stop_watch.time.monotonic()))
+
+
 class World:
     """A robot in a motion, with a controller of another clock. Time passes while the watch sleeps."""
 
@@ -60,6 +66,7 @@ class World:
         self.dropped = 0
         self.deaf = False
         self.drift = 0.0
+        self.late = 0.0
         self.speeds = True
         self.arm = SimulatedController(ARM, PANDA.default_q[:7])
         self.states = JointStates()
@@ -102,7 +109,8 @@ class World:
     def spend(self, seconds: float) -> None:
         """Let time pass; then the robot says where it is."""
         self.now += round(1e9 * seconds)
-        state = self.arm.state(self._controllers_time())
+        measured = round(1e9 * self.late)
+        state = self.arm.state(self._controllers_time() - measured)
         position = state.position + self.drift * (self.now - BEGIN) / 1e9
         velocity = self.pace * state.velocity + self.drift
         self.states.update(
@@ -110,7 +118,9 @@ class World:
                 name=ARM,
                 position=position.tolist(),
                 velocity=velocity.tolist() if self.speeds else [],
-            )
+            ),
+            self.now - measured if measured else 0,
+            self.now,
         )
 
     def moves(self) -> bool:
@@ -390,12 +400,6 @@ def test_a_wrong_joint_state_right_before_a_stop_does_not_send_the_robot_there(
     assert len(world.messages) == (1 if over else 2)
 
 
-@pytest.fixture
-def _one_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Joint states get older by the world's time, too."""
-    monkeypatch.setattr(joint_states, "time", SimpleNamespace(monotonic=lambda: stop_watch.time.monotonic()))
-
-
 def brake(world: World) -> None:
     """An obstacle comes into the way of the motion; return when its watch is over."""
     watching = MotionRun(world.context, world.output, None, judged=False)
@@ -405,7 +409,6 @@ def brake(world: World) -> None:
     assert watching.watch().code == Status.ENVIRONMENT_CHANGED
 
 
-@pytest.mark.usefixtures("_one_clock")
 def test_a_brake_that_works_is_published_once(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World(monkeypatch)
     world.spend(2.0)
@@ -415,7 +418,23 @@ def test_a_brake_that_works_is_published_once(monkeypatch: pytest.MonkeyPatch) -
     assert not world.logged
 
 
-@pytest.mark.usefixtures("_one_clock")
+@pytest.mark.parametrize("ends", ["by a brake", "by an emergency stop"])
+def test_late_joint_states_of_a_robot_that_brakes_do_not_say_that_it_goes_on(
+    monkeypatch: pytest.MonkeyPatch, ends: str
+) -> None:
+    """A node whose machine is busy reads them late: a robot that stood was sent on, by one more brake from there."""
+    world = World(monkeypatch)
+    world.spend(1.0)
+    world.late = 0.45
+    world.spend(1.0)
+    if ends == "by a brake":
+        brake(world)
+    else:
+        world.emergency()
+    assert len(world.messages) == 2, world.logged
+    assert not world.moves()
+
+
 @pytest.mark.parametrize("speeds", [True, False])
 def test_a_brake_that_is_lost_is_published_again(monkeypatch: pytest.MonkeyPatch, speeds: bool) -> None:
     """The robot went on into the obstacle, and the log said that it still moved."""
@@ -441,7 +460,6 @@ def test_a_brake_that_is_lost_is_published_again(monkeypatch: pytest.MonkeyPatch
         assert (np.abs(state.acceleration) <= LIMITS.acceleration).all()
 
 
-@pytest.mark.usefixtures("_one_clock")
 def test_a_brake_whose_place_another_motion_has_taken_is_not_published_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -218,15 +218,16 @@ class ChosenControllers:
             [controller] = self.clients.values()
             joints = tuple(self._context.parameter("controller_joints") or message.joint_names)
             return [Part(controller, _of(message, joints, robot, q))]
-        left, parts = list(message.joint_names), []
+        left = list(message.joint_names)
+        parts: list[Part] = []
         for name, joints in joints_of_controllers(robot, self._words).items():
             own = [joint for joint in message.joint_names if joint in joints]
             if not own or (names and name not in names):
                 continue
-            if any(joint not in left for joint in own):
+            twice = [joint for joint in joints if any(joint in part.message.joint_names for part in parts)]
+            if twice:  # one may hold what the other moves
                 raise ControllerError(
-                    f"two controllers move {shortened([joint for joint in own if joint not in left])} (parameter "
-                    f"{SEVERAL}): name one of them"
+                    f"two controllers move {shortened(twice)} (parameter {SEVERAL}): name one of them"
                 )
             left = [joint for joint in left if joint not in own]
             parts.append(Part(self.clients[name], _of(_only(message, own), joints, robot, q)))
@@ -272,6 +273,12 @@ def together(parts: Sequence[Part]) -> JointTrajectory:
             setattr(whole_point, field, [value for point in points for value in getattr(point, field)])
         message.points.append(whole_point)
     return message
+
+
+def among(parts: Sequence[Part], message: JointTrajectory) -> list[Part]:
+    """Return the parts of another motion of all joints of some parts, for the same controllers, whatever parameters
+    name by now."""
+    return [Part(part.controller, _only(message, part.message.joint_names)) for part in parts]
 
 
 class SeveralExecutions:

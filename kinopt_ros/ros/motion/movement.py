@@ -37,7 +37,8 @@ class Movement:
         Args:
             setup: the joints.
         """
-        self._setup = setup
+        self.setup = setup
+        """The joints."""
         self._endless = continuous_joints(setup.robot, setup.joints)
         self._limits = FASTER * setup.robot.limits.velocity[setup.variables]
         self._believed = -np.inf
@@ -47,7 +48,7 @@ class Movement:
 
     def begin_anew(self) -> None:
         """Forget the way so far."""
-        n = len(self._setup.joints)
+        n = len(self.setup.joints)
         self._rows: deque[tuple[float, Annotated[Float64, "n"]]] = deque()
         """When positions were received, s, and these, without turns of continuous joints; the last of them."""
         self._way, self._largest = np.zeros((2, n)), np.zeros((2, n))  # forth and back
@@ -59,7 +60,7 @@ class Movement:
             state: the robot's.
             now: s, of the clock by which its age counts.
         """
-        index = self._setup.variables
+        index = self.setup.variables
         at, position = now - float(state.age[index].max()), state.q[index]
         if not self._rows:
             self._rows.append((at, position))
@@ -71,7 +72,7 @@ class Movement:
         step = position - last
         jumps = np.abs(step) > self._limits * (at - before + _LATE) + FAR
         if jumps.any():
-            self.jumped = self._setup.joints[int(np.argmax(jumps))]
+            self.jumped = self.setup.joints[int(np.argmax(jumps))]
             self._believed = now + CALM
             self.begin_anew()
             self._rows.append((at, state.q[index]))
@@ -88,14 +89,14 @@ class Movement:
         far = (self._way - self._largest).max(axis=0)
         if now < self._believed or not (far > FAR).any():
             return None
-        return self._setup.joints[int(np.argmax(far))]
+        return self.setup.joints[int(np.argmax(far))]
 
     def velocity(self, state: RobotState) -> Annotated[Float64, "n"]:
         """Return how joints move: as measured, as far as their way agrees; else as their way says."""
         at, position = self._rows[-1]
         since, first = self._rows[0]
         of_way = np.clip((position - first) / max(at - since, _SPEED_SECONDS), -self._limits, self._limits)
-        measured = state.velocity[self._setup.variables]
+        measured = state.velocity[self.setup.variables]
         if not measured.any():
             return np.asarray(of_way)
         most = _FASTER_MEASURED * of_way

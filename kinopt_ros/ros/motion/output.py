@@ -54,7 +54,7 @@ def _check_covers(claim: Claim, message: JointTrajectory) -> None:
     if others:
         raise EnvironmentChangedError(
             f"the motion moves {shortened(others)}, which was not among the joints when it was asked for: the robot's "
-            "description was replaced since"
+            "description, or the parameters of its controllers, have changed since"
         )
 
 

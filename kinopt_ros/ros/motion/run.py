@@ -24,7 +24,14 @@ from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import error_message, status_message
 from kinopt_ros.ros.motion.beside import begun_by, check_beside, is_at_end, variables_of, without
 from kinopt_ros.ros.motion.brakes import brake_of, commanded_of
-from kinopt_ros.ros.motion.controllers import ChosenControllers, Part, SeveralExecutions, together, whole
+from kinopt_ros.ros.motion.controllers import (
+    ChosenControllers,
+    Part,
+    SeveralExecutions,
+    among,
+    together,
+    whole,
+)
 from kinopt_ros.ros.motion.last_look import PlannedFor, check_is_at, check_is_at_rest, stands
 from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.motion.published import Execution, Published
@@ -84,7 +91,10 @@ class MotionRun:
         self._execution: SeveralExecutions | None = None
         self._running: Published | None = None
         self._planned: PlannedFor | None = None
-        self._names: Sequence[str] = ()
+        self._parts: list[Part] | None = None
+        """What each controller was told to do of it; None: it was published."""
+        self._braking: Published | None = None
+        """Its brake, if that was published."""
         self._moved: tuple[Annotated[Float64, "n"], float] | None = None
         """Where its joints were when they had last moved, and when, s."""
 
@@ -172,16 +182,19 @@ class MotionRun:
         Raises:
             KinoptError: it may not be sent, or nobody does it; nothing of it goes on.
         """
-        self._planned, self._names = planned, names
+        self._planned = planned
         try:
-            parts = self._parts(message, planned, names)
-            robot, q = planned.loaded.model, planned.q
-            message = together(parts) if parts else whole(self._context, message, robot, q)
-            sent = self._send(claim, message, planned, parts, keep, agreed)
+            self._parts = parts = self._split(message, planned, names)
+            if parts is None:
+                message = whole(self._context, message, planned.loaded.model, planned.q)
+                sent = claim.publish(message, planned, keep, lambda: not self._ends_early and agreed())
+            else:
+                message = together(parts)
+                sent = self._hand_over(claim, message, planned, parts)
         except BaseException:
             self._cancel()  # one of several controllers may have got its part
             raise
-        self._running = next((one for one in self._output.published if one.message is message), None)
+        self._running = self._sent(message)
         if self._running is None:  # somebody has sent another motion since
             self._cancel()
         return sent
@@ -192,7 +205,7 @@ class MotionRun:
         if running is not None and planned is not None:
             try:
                 if self._watch(running, planned):
-                    self._end(running, planned)
+                    self._end(running)
                 else:
                     # Who stops all may have looked for controllers just before it was handed over.
                     self._cancel()
@@ -200,7 +213,7 @@ class MotionRun:
                         self.wait_until_still(running)
             except Exception as error:
                 self._note(error)
-                self._abandon(running, planned)
+                self._abandon(running)
         if self._stop is not None:
             return status_message(*self._stop)
         if running is None:
@@ -218,16 +231,16 @@ class MotionRun:
         else:
             self.stop(Status.FAILURE, log_defect(self._context.node.get_logger(), "in a motion", error))
 
-    def _abandon(self, running: Published, planned: PlannedFor) -> None:
+    def _abandon(self, running: Published) -> None:
         """Stop what was sent: nothing that moves is left to itself."""
         try:
             if self._chosen is None and self._runs(running):
-                self._brake(running, planned)
+                self._brake(running)
         except Exception as error:  # a defect, too: say so
             log_defect(self._context.node.get_logger(), "in the brake of a motion", error)
         self._cancel()
 
-    def _parts(
+    def _split(
         self, message: TrajectoryMessage, planned: PlannedFor, names: Sequence[str]
     ) -> list[Part] | None:
         """Return what each controller is to do of a motion; None if it is published."""
@@ -240,19 +253,12 @@ class MotionRun:
             )
         return None
 
-    def _send(
-        self,
-        claim: Claim,
-        message: TrajectoryMessage,
-        planned: PlannedFor,
-        parts: list[Part] | None,
-        keep: bool,
-        agreed: Callable[[], bool],
+    def _hand_over(
+        self, claim: Claim, message: TrajectoryMessage, planned: PlannedFor, parts: list[Part]
     ) -> bool:
-        """Send the motion, with all joints that are commanded; False if somebody has told it to stop, or has the
-        robot."""
-        if parts is None or self._chosen is None:
-            return claim.publish(message, planned, keep, lambda: not self._ends_early and agreed())
+        """Hand the parts of the motion ``message`` over to their controllers; False if somebody has told it to stop, or
+        has the robot."""
+        assert self._chosen is not None
         self._chosen.wait(parts)
 
         def send() -> Execution | None:
@@ -311,6 +317,10 @@ class MotionRun:
         if self._moved is None or np.abs(q - self._moved[0]).max() > MOVED:
             self._moved = q, now
         return now < self._moved[1] + LAG_SECONDS
+
+    def _sent(self, message: TrajectoryMessage) -> Published | None:
+        """Return a motion that was sent, unless another one has taken its place."""
+        return next((one for one in self._output.published if one.message is message), None)
 
     def _overtaken(self) -> bool:
         """Take notice that another motion, or a stop, has taken this one's place, whatever was found meanwhile. Return
@@ -377,15 +387,15 @@ class MotionRun:
         begun = begun_by(running, self._context.joint_states.of(running.robot))
         return commanded_of(running).rest(late if begun is None else min(late, begun))
 
-    def _end(self, running: Published, planned: PlannedFor) -> None:
+    def _end(self, running: Published) -> None:
         """Brake a motion that is not over; look whether a published one has led where it should.
 
         Whoever hears that a motion has ended may plan the next one from what is measured. So it ends when that says
         that the robot stands, too.
         """
         if self._runs(running):
-            sent = self._brake(running, planned)
-            if sent and self._chosen is None and not self._follow_brake(running):
+            sent = self._brake(running)
+            if self._braking is not None and not self._follow(self._braking):
                 return  # by another motion the robot may move
             if sent or self._judged:
                 self.wait_until_still(running)
@@ -394,7 +404,7 @@ class MotionRun:
         elif self._judged and not self.stopped:
             self._check_arrives(running)
 
-    def _brake(self, running: Published, planned: PlannedFor) -> bool:
+    def _brake(self, running: Published) -> bool:
         """Brake, and have controllers stop as they like if they do not take that; False if another motion, or a stop,
         has taken this one's place before."""
         brake: SeveralExecutions | None = None
@@ -408,11 +418,10 @@ class MotionRun:
 
         def send(message: TrajectoryMessage) -> Execution | None:
             nonlocal brake
-            if self._chosen is None:
+            if self._parts is None:
                 return None
-            parts = self._chosen.split(message, running.robot, planned.q, self._names)
             brake = SeveralExecutions(ended)
-            return brake.send(parts)
+            return brake.send(among(self._parts, message))
 
         message = brake_of(self._context, running)
         sent = self._output.brake(running, message, send, lambda: not self._cancelled)
@@ -428,48 +437,41 @@ class MotionRun:
                 self._wake.clear()
             if refused.is_set():
                 brake.cancel()
+        if sent and brake is None:
+            self._braking = self._sent(message)
         # Unless the brake has taken its place. Who stops all may have looked for controllers just before it was sent.
         self._cancel()
         return sent or self._chosen is not None or self._is_there(running) or self._overtaken()
 
-    def _follow_brake(self, running: Published) -> bool:
-        """Have the brake of a published motion published again if the robot does not follow it: one that is lost lets
-        it go on into what it was to brake for. Return whether no other motion has taken its place."""
-        output, robot, joints = self._output, running.robot, list(running.message.joint_names)
+    def _follow(self, brake: Published) -> bool:
+        """Have a published brake published again if the robot does not follow it: one that is lost lets it go on into
+        what it was to brake for. Return whether no other motion has taken its place."""
+        output, robot, joints = self._output, brake.robot, tuple(brake.message.joint_names)
 
-        def present() -> Published | None:
-            brakes = (one for one in output.published if one.brakes and one.robot is robot)
-            return next((one for one in brakes if list(one.message.joint_names) == joints), None)
-
-        brake = present()
-        if brake is None:
-            return True
-
-        def agreed() -> bool:
-            return not self._cancelled
+        def is_there() -> bool:
+            return any(one is brake for one in output.published)
 
         def say(sentence: str) -> None:
             self._context.node.get_logger().error(sentence)
 
         def again(message: TrajectoryMessage) -> bool:
             nonlocal brake
-            before, brake = brake, None
-            if before is None or not output.brake(before, message, lambda one: None, agreed):
+            if not output.brake(brake, message, lambda one: None, lambda: not self._cancelled):
                 return False
-            brake = present()
+            brake = self._sent(message) or brake
             return True
 
-        setup = servo_setup(robot, robot.root_link, robot.root_link, tuple(joints))
+        setup = servo_setup(robot, robot.root_link, robot.root_link, joints)
         at_rest = np.array(brake.message.points[-1].positions)
         longest = (brake.end - brake.start) / NANOSECONDS_PER_SECOND + REST_SECONDS
         StopWatch(self._context, output, say).follow(
             Stopped(setup, brake.end, brake.end, at_rest),
             round(WATCHED_AT_THE_END * NANOSECONDS_PER_SECOND),
             longest,
-            lambda: not output.refuses and any(one is brake for one in output.published),
+            lambda: not output.refuses and is_there(),
             again,
         )
-        return output.refuses or any(one is brake for one in output.published)
+        return output.refuses or is_there()
 
     def _cancel(self) -> None:
         """Tell controllers to stop the motion as they like. Returns at once."""

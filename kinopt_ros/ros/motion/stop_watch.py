@@ -132,10 +132,14 @@ class StopWatch:
         """
         setup, end = stopped.setup, stopped.end
         latest = time.monotonic() + longest
+
+        def goes_on() -> bool:
+            return wanted() and time.monotonic() < latest
+
         movement = Movement(setup)
         for number in range(1, MOST + 2):
             begin = end + round(AFTER * 1e9)
-            moved = self._first_movement(movement, setup, begin, watched, wanted, latest)
+            moved = self._first_movement(movement, begin, watched, goes_on)
             if moved is None:
                 break
             joint, state = moved
@@ -162,28 +166,21 @@ class StopWatch:
             )
 
     def _first_movement(
-        self,
-        movement: Movement,
-        setup: ServoSetup,
-        begin: int,
-        watched: int,
-        wanted: Callable[[], bool],
-        latest: float,
+        self, movement: Movement, begin: int, watched: int, wanted: Callable[[], bool]
     ) -> tuple[str, RobotState] | None:
         """Wait until a joint has moved; return its name and the robot's state, or None if none has, or nobody needs to
         know any more.
 
         Args:
             movement: of the joints.
-            setup: the joints.
             begin: ns of the node's clock from which on they have to be at rest.
             watched: ns for which they are watched.
-            wanted: whether somebody needs to know.
-            latest: until when, by ``time.monotonic``.
+            wanted: whether somebody still needs to know.
         """
+        setup = movement.setup
         index = setup.variables
         before, seen, silent = begin, 0, 0
-        while wanted() and time.monotonic() < latest:
+        while wanted():
             time.sleep(PERIOD)
             now = self._now()
             passed, before = max(0, now - before), max(now, begin)
@@ -197,6 +194,8 @@ class StopWatch:
                     self._say("nobody says where the robot is, so that nobody knows whether it stands")
                 continue
             silent = 0
+            if now - round(1e9 * float(state.behind[index].max())) < begin:
+                continue  # from when they were not to be at rest yet: joint states may be late
             movement.take(state, looked)
             joint = movement.moving(looked)
             if joint is not None:

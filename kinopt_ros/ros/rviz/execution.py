@@ -12,7 +12,6 @@ from trajectory_msgs.msg import JointTrajectory
 from kinopt_msgs.msg import Status as StatusMsg
 from kinopt_ros.planning.motion import commanded_variables
 from kinopt_ros.ros.context import Context
-from kinopt_ros.ros.messages.trajectory_answer import whole_controller
 from kinopt_ros.ros.motion.controller_hand_over import ControllerHandOver
 from kinopt_ros.ros.motion.controllers import ChosenControllers, Controllers, commanded
 from kinopt_ros.ros.motion.last_look import PlannedFor
@@ -64,12 +63,8 @@ class Executions:
         commanded_variables(robot, message.joint_names)  # raises where no controller can move one
         order = tuple(self._context.parameter("controller_joints") or ())
         controller_order(order, message.joint_names, publish=True)
-        start = asked.problem.start
-        if order:
-            places = [float(start[robot.variable_index[name]]) for name in order]
-            message = whole_controller(message, list(order), places)
         problem = asked.problem
-        planned = PlannedFor(asked.loaded, start, problem.scene, problem.clearance, _UNCHECKED)
+        planned = PlannedFor(asked.loaded, problem.start, problem.scene, problem.clearance, _UNCHECKED)
         chosen = self._controllers.chosen()
         run = MotionRun(self._context, self._output, chosen)
         joints = commanded(self._context, chosen, message.joint_names)
