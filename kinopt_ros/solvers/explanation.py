@@ -6,7 +6,7 @@ from typing import Annotated
 
 import numpy as np
 
-from kinopt_ros.array import Bool, Float64, Int64, frozen
+from kinopt_ros.array import Bool, Float64, Int64, filled, frozen
 from kinopt_ros.solvers.collision_gate import EXPLAINED, collision_reason
 from kinopt_ros.solvers.failures import failure_reasons
 from kinopt_ros.solvers.judgement import Case, Judgement
@@ -52,9 +52,7 @@ def _nothing_said(B: int, n: int, T: int) -> Explanation:
     """Return the explanation of so many successes."""
     status = np.empty(B, dtype=np.int64)
     status.fill(_SUCCESS)
-    attempt, errors, poses = np.empty((B, n)), np.empty((2, B)), np.empty((B, T, 4, 4))
-    for values in (attempt, errors, poses):
-        values.fill(np.nan)
+    attempt, errors, poses = (filled(shape, np.nan) for shape in ((B, n), (2, B), (B, T, 4, 4)))
     return Explanation(status, [""] * B, attempt, errors, poses)
 
 

@@ -175,15 +175,20 @@ def test_a_controller_of_another_clock_stops_all_the_same(
     assert world.said[-1] in world.logged[-1]
 
 
-def test_a_stop_that_is_published_again_keeps_the_limits(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = World(monkeypatch, 5.0)
-    world.spend(2.0)
-    world.emergency()
+def keeps_limits(world: World) -> None:
+    """Check that the motion to rest, as the robot does it, keeps the limits."""
     knots = world.arm._knots
     for time in np.linspace(knots[0].time, knots[1].time, 200).astype(np.int64).tolist():
         state = world.arm.state(time)
         assert (np.abs(state.velocity) <= LIMITS.velocity).all()
         assert (np.abs(state.acceleration) <= LIMITS.acceleration).all()
+
+
+def test_a_stop_that_is_published_again_keeps_the_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(monkeypatch, 5.0)
+    world.spend(2.0)
+    world.emergency()
+    keeps_limits(world)
 
 
 def test_a_motion_that_its_controller_slows_down_is_stopped_after_its_time(
@@ -453,11 +458,7 @@ def test_a_brake_that_is_lost_is_published_again(monkeypatch: pytest.MonkeyPatch
     assert len(world.messages) == 3, world.logged
     assert not world.moves()
     assert np.abs(world.goal - world.arm.state(world.arm.end).position).max() > 0.5
-    knots = world.arm._knots
-    for time in np.linspace(knots[0].time, knots[1].time, 200).astype(np.int64).tolist():
-        state = world.arm.state(time)
-        assert (np.abs(state.velocity) <= LIMITS.velocity).all()
-        assert (np.abs(state.acceleration) <= LIMITS.acceleration).all()
+    keeps_limits(world)
 
 
 def test_a_brake_whose_place_another_motion_has_taken_is_not_published_again(
