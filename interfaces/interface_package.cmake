@@ -5,6 +5,7 @@ find_package(rosidl_cmake REQUIRED)
 find_package(rosidl_generator_c REQUIRED)
 find_package(rosidl_typesupport_c REQUIRED)
 find_package(rosidl_typesupport_fastrtps_c REQUIRED)
+find_package(rosidl_typesupport_introspection_c REQUIRED)
 find_package(rosidl_generator_py REQUIRED)
 
 ament_package_xml()
@@ -13,8 +14,8 @@ foreach(package IN LISTS needed)
   find_package(${package} REQUIRED)
 endforeach()
 
-# Nobody here needs introspection, or C++.
-list(FILTER AMENT_EXTENSIONS_rosidl_generate_idl_interfaces EXCLUDE REGEX "introspection|_cpp:|generator_rs")
+# Nobody here needs C++. Without introspection the middleware prints pages of errors about each type, and goes on.
+list(FILTER AMENT_EXTENSIONS_rosidl_generate_idl_interfaces EXCLUDE REGEX "_cpp:|generator_rs")
 macro(rosidl_generator_py_get_typesupports implementations)
   set(${implementations} rosidl_typesupport_c)
 endmacro()

@@ -174,7 +174,6 @@ def _build(name: str, prefix: Path) -> None:
         *("-DCMAKE_C_FLAGS=-O0 -g0", "-DCMAKE_CXX_FLAGS=-O0 -g0", f"-DPython3_EXECUTABLE={sys.executable}"),
         *(f"-DCMAKE_PROJECT_INCLUDE={_HOOK}", "-Wno-dev"),
         *("-DCMAKE_UNITY_BUILD=ON", "-DCMAKE_UNITY_BUILD_BATCH_SIZE=0"),
-        "-DSTATIC_ROSIDL_TYPESUPPORT_C=rosidl_typesupport_fastrtps_c",
     ]
     for command in (configure, [tools["cmake"], "--build", build, "--target", "install"]):
         try:
