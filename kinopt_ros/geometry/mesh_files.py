@@ -15,6 +15,8 @@ from kinopt_ros.files import is_file, is_folder, path_of, read_text
 
 _LONGEST = 4096
 """Longest URI, characters: no path is longer."""
+_DEEPEST, _MOST_FOLDERS = 3, 2_000
+"""How far below a folder of ROS_PACKAGE_PATH packages are looked for, and in how many folders at most."""
 _NO_PACKAGES: Mapping[str, Path] = {}
 
 
@@ -76,7 +78,7 @@ def package_folders(
             yield Path(prefix) / "share" / name
     for folder in os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep):
         if folder:
-            yield Path(folder) / name
+            yield from _below(Path(folder), name)
     if near is not None:  # a clone usually holds its own meshes, in a folder of any name
         for above in near.resolve().parents:
             yield above if above.name == name or _is_package(above, name) else above / name
@@ -97,9 +99,8 @@ def _in_package(uri: str, near: Path | None, packages: Mapping[str, Path]) -> Pa
             if near is not None
             else " (the URDF's file is not known, only its text)"
         )
-        raise InvalidShapeError(
-            f"the package {quoted(name)} of the mesh {quoted(uri)} is not found; looked for in {where}"
-        )
+        # Not which mesh: the sentence is the same for all of the package, so that links can be named together.
+        raise InvalidShapeError(f"the package {quoted(name)} of its mesh is not found; looked for in {where}")
     for folder in folders:
         path = folder / rest
         if is_file(path):
@@ -118,6 +119,36 @@ def _refuse_escape(uri: str, path: Path, folder: Path, name: str) -> None:
         f"the mesh {quoted(uri)} leaves its package by a link to {quoted(str(real), 300)}; allowed are files of the "
         "package"
     )
+
+
+def _below(folder: Path, name: str) -> Iterator[Path]:
+    """Yield the folder of a package in a folder of ROS_PACKAGE_PATH: the one of its name, or else the one whose
+    package.xml names it, as a clone of several packages has it."""
+    if is_folder(folder / name):
+        yield folder / name
+        return
+    looked_at, level = 0, [folder]
+    for _ in range(_DEEPEST + 1):
+        deeper: list[Path] = []
+        for place in level:
+            looked_at += 1
+            if looked_at > _MOST_FOLDERS:
+                return
+            if _is_package(place, name):
+                yield place
+                return
+            if not is_file(place / "package.xml"):
+                deeper += _folders_in(place)
+        level = deeper
+
+
+def _folders_in(folder: Path) -> list[Path]:
+    try:
+        with os.scandir(folder) as entries:
+            found = [Path(one.path) for one in entries if one.is_dir() and not one.name.startswith(".")]
+    except OSError:  # what may not be read holds nothing for us
+        return []
+    return sorted(found)
 
 
 def _is_package(folder: Path, name: str) -> bool:

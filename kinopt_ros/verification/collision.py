@@ -116,16 +116,25 @@ def not_checked(robot: RobotModel) -> tuple[str, ...]:
     require_numba()
     from kinopt_ros.collision.pairs import Reason, checked_pairs
 
-    sentences = [f"collisions of {link}: {reason}" for link, reason in robot.unchecked_links.items()]
+    sentences = list(without_shapes(robot))
     if robot.collision.only_seen:
         links = shortened(robot.collision.only_seen)
         sentences.append(f"collisions of links with visual but without collision shapes: {links}")
-    elif not robot.collision_shapes:
+    elif not robot.collision_shapes and not sentences:
         sentences.append("collisions: the robot's description has no collision shapes")
     guessed = checked_pairs(robot).guessed
     if guessed:
         sentences.append(f"self collision of {_named(guessed)}: {Reason.ALWAYS.value}")
     return tuple(sentences)
+
+
+def without_shapes(robot: RobotModel) -> tuple[str, ...]:
+    """Return which links, or parts of them, cannot be checked as their shapes cannot be had, and why: a sentence for
+    each reason. Reads meshes."""
+    links: dict[str, list[str]] = {}
+    for link, reason in robot.unchecked_links.items():
+        links.setdefault(reason, []).append(link)
+    return tuple(f"collisions of {shortened(some)}: {reason}" for reason, some in links.items())
 
 
 @remembered

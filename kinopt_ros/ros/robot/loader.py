@@ -18,7 +18,7 @@ from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.robot.freed_memory import give_back
 from kinopt_ros.solvers.readiness import prepare_collisions
 from kinopt_ros.solvers.registry import AUTO
-from kinopt_ros.verification.collision import left_out_by_guess
+from kinopt_ros.verification.collision import left_out_by_guess, without_shapes
 from kinopt_ros.wanted import AbandonedError, as_long_as
 
 _WARM_UP_SECONDS = 60.0
@@ -208,6 +208,7 @@ class RobotLoader:
             tell(left_out_by_guess(model))
 
         def collisions() -> None:
+            tell(without_shapes(model))  # before anybody hears it in a refusal
             prepare_collisions(model)
 
         # Last what only some requests need and takes its time: compiling, reading meshes; what most need comes first,

@@ -39,6 +39,20 @@ def test_a_folder_of_another_name_is_the_package_that_its_package_xml_names(pack
     assert find_mesh_file(uri, near=urdf) == clone / "meshes" / "a.stl"
 
 
+def test_a_clone_of_several_packages_is_searched_for_the_package_xml(package, monkeypatch, tmp_path):
+    (package / "package.xml").write_text("<package><name>arm</name></package>")
+    clone = tmp_path / "src" / "resources" / "arm_description"
+    clone.parent.mkdir(parents=True)
+    package.rename(clone)
+    (tmp_path / "src" / "link").symlink_to(tmp_path / "src")  # no end, if one follows it
+    monkeypatch.setenv("ROS_PACKAGE_PATH", str(tmp_path / "src"))
+    assert find_mesh_file("package://arm/meshes/a.stl") == clone / "meshes" / "a.stl"
+    monkeypatch.setenv("ROS_PACKAGE_PATH", str(clone))
+    assert find_mesh_file("package://arm/meshes/a.stl") == clone / "meshes" / "a.stl"
+    with pytest.raises(InvalidShapeError, match="the package 'leg' of its mesh is not found"):
+        find_mesh_file("package://leg/meshes/a.stl")
+
+
 def test_given_packages_go_before_the_environment(package, monkeypatch, tmp_path):
     monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path / "install"))
     with pytest.raises(InvalidShapeError, match="does not exist"):
