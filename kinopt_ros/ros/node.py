@@ -31,6 +31,7 @@ from kinopt_ros.ros.messages.qos import EACH_ONE, QUEUED
 from kinopt_ros.ros.motion.controllers import Controllers, unheard
 from kinopt_ros.ros.motion.last_look import LastLook
 from kinopt_ros.ros.motion.output import ClosedError, InactiveError, MotionOutput
+from kinopt_ros.ros.motion.published import begin_of
 from kinopt_ros.ros.motion.stop_watch import WATCHED_AT_THE_END
 from kinopt_ros.ros.motion.watched import WatchedMotions
 from kinopt_ros.ros.moveit.offer import MakeTask, offer_moveit_services
@@ -260,6 +261,9 @@ class KinoptNode(ManagedNode):
             LastLook(self._shared),
             lambda: self.get_clock().now().nanoseconds,
             lambda: unheard(self._shared, motions),
+            lambda message, robot: begin_of(
+                message, robot, self._shared.joint_states.of(robot), self.get_clock().now().nanoseconds
+            ),
         )
         self._controllers = Controllers(self._shared, self.urgent)
         self._watched = WatchedMotions(self.get_logger(), self._reports)

@@ -35,7 +35,7 @@ from kinopt_ros.ros.motion.last_look import (
     UncheckableError,
 )
 from kinopt_ros.ros.motion.output import MotionOutput
-from kinopt_ros.ros.motion.published import Published
+from kinopt_ros.ros.motion.published import BEGINS_AFTER, Published, begin_of
 from kinopt_ros.ros.robot import joint_states
 from kinopt_ros.ros.robot.joint_states import JointStates
 from kinopt_ros.ros.topics import target_pose
@@ -675,8 +675,7 @@ def test_a_motion_that_runs_is_left_without_a_step(late: float, after: float) ->
     handler._handle(target(pose(0.4, -0.3, 0.5)), 0)
     handler.close()
     assert len(world.sent) == 2, world.reports[-1].status.message
-    stamp = world.sent[1].header.stamp
-    start = stamp.sec * 10**9 + stamp.nanosec
+    start = stamp_of(world.sent[1])
     second = Commanded(trajectory_from_message(world.sent[1]), start, start, start)
     for time in range(NOW[0], NOW[0] + LEAD // 2, 10_000_000):
         before, then = first.at(time), second.at(time)
@@ -727,6 +726,12 @@ def test_a_motion_that_is_not_ready_in_time_is_planned_again(monkeypatch: pytest
     assert len(world.sent) == 2, world.reports[-1].status.message
 
 
+def stamp_of(message: JointTrajectory) -> int:
+    """Return when a motion begins, ns."""
+    stamp = message.header.stamp
+    return int(stamp.sec * 10**9 + stamp.nanosec)
+
+
 class Streamed(World):
     """A world in which ~/target_pose moves a robot, which does what was sent first."""
 
@@ -736,12 +741,19 @@ class Streamed(World):
         self.meanwhile: Callable[[int], None] = lambda solved: None
         self.loaded.pool = Pool(self.robot, lambda solved: self.meanwhile(solved))
         topic = SimpleNamespace(publish=self.sent.append)
-        self.output = MotionOutput(topic, LastLook(self), lambda: NOW[0])  # type: ignore[arg-type]
+        self.output = MotionOutput(
+            topic,
+            LastLook(self),  # type: ignore[arg-type]
+            lambda: NOW[0],
+            begin=lambda message, robot: begin_of(message, robot, self.joint_states.of(robot), NOW[0]),
+        )
         said = SimpleNamespace(publish=self.reports.append)
         self.watched = Unwatched(said)
         self.handler = TargetPoseTopic(self, self.output, self.watched, said)  # type: ignore[arg-type]
-        self.begin = NOW[0]
+        asked = NOW[0]
         self.move(0.3)
+        self.begin = stamp_of(self.sent[0])
+        assert self.begin == asked + BEGINS_AFTER
 
     def move(self, y: float) -> None:
         """Handle a target."""
@@ -783,8 +795,7 @@ def test_a_motion_is_not_left_too_late_where_the_last_checks_take_long(
     assert asked[0] > 2
     assert len(world.sent) == 2, world.reports[-1].status.message
     first = Commanded(trajectory_from_message(world.sent[0]), world.begin, world.begin, world.begin)
-    stamp = world.sent[1].header.stamp
-    start = stamp.sec * 10**9 + stamp.nanosec
+    start = stamp_of(world.sent[1])
     second = Commanded(trajectory_from_message(world.sent[1]), start, start, start)
     np.testing.assert_allclose(second.at(NOW[0]).position, first.at(NOW[0]).position, atol=1e-9)
     np.testing.assert_allclose(second.at(NOW[0]).velocity, first.at(NOW[0]).velocity, atol=1e-7)
@@ -808,7 +819,7 @@ def test_a_motion_is_not_left_in_time_by_a_controller_of_another_clock(late: flo
 def test_a_robot_that_stops_while_its_next_motion_is_planned_is_not_sent_on() -> None:
     """As in a protective stop: what was planned begins where it would be now."""
     world = Streamed()
-    world.go_on(0.5)
+    world.go_on(0.6)
     standing = world.joint_states.of(PANDA).q
 
     def stops(solved: int) -> None:
@@ -821,7 +832,7 @@ def test_a_robot_that_stops_while_its_next_motion_is_planned_is_not_sent_on() ->
     assert len(world.sent) == 2, world.reports[-1].status.message
     assert world.loaded.pool.solved == 3
     np.testing.assert_array_equal(world.sent[1].points[0].positions, standing[:7])
-    assert (world.sent[1].header.stamp.sec, world.sent[1].header.stamp.nanosec) == (0, 0)
+    assert stamp_of(world.sent[1]) == NOW[0] + BEGINS_AFTER  # from rest
 
 
 @pytest.mark.usefixtures("_solver")

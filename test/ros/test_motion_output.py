@@ -69,6 +69,20 @@ def test_a_kept_right_lasts_until_somebody_else_asks() -> None:
     assert len(topic.messages) == 2
 
 
+def test_a_motion_without_a_stamp_gets_one_where_its_begin_is_known() -> None:
+    """Who leaves it half way has to know when it began: the node does not hear when it comes to the controller."""
+    topic = Published()
+    begins: list[int | None] = [3_000_000_007, None]
+    output = MotionOutput(topic, Trusting(), lambda: 7, begin=lambda message, robot: begins.pop(0))
+    for stamp, starts in (((0, 0), 3_000_000_007), ((0, 5), 5), ((0, 0), 7)):
+        message = JointTrajectory(joint_names=["a"])
+        message.header.stamp.sec, message.header.stamp.nanosec = stamp
+        assert output.claim("somebody", lambda owner: None).publish(message, UNASKED)
+        assert [motion.start for motion in output.published] == [starts]
+    stamps = [(m.header.stamp.sec, m.header.stamp.nanosec) for m in topic.messages]
+    assert stamps == [(3, 7), (0, 5), (0, 0)]
+
+
 @pytest.mark.parametrize("way", ["publish", "hand_over"])
 def test_a_right_is_for_its_joints_alone(way: str) -> None:
     """A goal that was asked for before a new description had the right of the old joints, and moved others, of which

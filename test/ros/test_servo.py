@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 from geometry_msgs.msg import PoseStamped, TwistStamped
+from rclpy.clock import Clock, ClockType
+from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import Bool
 from support.ros_requests import READY, StartNode, pose, set_parameter, stand, target
@@ -400,6 +402,7 @@ def test_simulated_time(start_node: StartNode, panda_parameters: dict[str, objec
     rosgraph = pytest.importorskip("rosgraph_msgs.msg")
     far = {**panda_parameters, "use_sim_time": True, "servo.tracking_tolerance": 10.0}
     _, client = start_node("kinopt_simulated", far)
+    client.node.set_parameters([Parameter("use_sim_time", value=True)])  # the robot's clock, too
     client.pretend_robot(READY)
     clock = client.node.create_publisher(rosgraph.Clock, "/clock", 10)
     servo = Servo(client, "kinopt_simulated")
@@ -411,7 +414,8 @@ def test_simulated_time(start_node: StartNode, panda_parameters: dict[str, objec
         message.clock.sec, message.clock.nanosec = int(now[0]), int(now[0] % 1.0 * 1e9)
         clock.publish(message)
 
-    timer = client.node.create_timer(0.01, tick)
+    steady = Clock(clock_type=ClockType.STEADY_TIME)
+    timer = client.node.create_timer(0.01, tick, clock=steady)
     prepared(servo)
     servo.stream_until(lambda: len(client.trajectories) > 2, 0.0, 0.05, 0.0)
     assert_ends_at_rest(client.trajectories)

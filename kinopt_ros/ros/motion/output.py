@@ -80,6 +80,11 @@ def _heard() -> str:
     return ""
 
 
+def _when_it_comes(message: JointTrajectory, robot: RobotModel) -> int | None:
+    del message, robot
+    return None
+
+
 def held(stop: JointTrajectory, from_here: bool = False) -> JointTrajectory:
     """Return a motion that stays at its end for HOLD_SECONDS.
 
@@ -111,6 +116,7 @@ class MotionOutput:
         look: Look,
         clock: Callable[[], int] = time.monotonic_ns,
         unheard: Callable[[], str] = _heard,
+        begin: Callable[[JointTrajectory, RobotModel], int | None] = _when_it_comes,
     ) -> None:
         """
         Args:
@@ -118,8 +124,10 @@ class MotionOutput:
             look: what every motion goes through.
             clock: ns of the node's clock.
             unheard: returns why nobody would do what is published; empty if somebody may.
+            begin: returns when a motion without a stamp is to begin, ns of the node's clock; None: when it comes.
         """
         self._unheard = unheard
+        self._begin = begin
         self._publisher = publisher
         self._look = look
         self._clock = clock
@@ -273,6 +281,7 @@ class MotionOutput:
                     return False
                 if not keep:
                     self.give_up(claim)
+                self._stamp(message, planned.loaded.model)
                 self._send(message, planned.loaded.model, goes_on=planned.goes_on)
                 return True
 
@@ -350,6 +359,13 @@ class MotionOutput:
                 self._publisher.publish(begun)
             self._keep(Published(message, running.robot, now, execution, brakes=True))
             return True
+
+    def _stamp(self, message: JointTrajectory, robot: RobotModel) -> None:
+        """Write into a motion when it begins, unless it says so."""
+        stamp = message.header.stamp
+        begin = None if stamp.sec or stamp.nanosec else self._begin(message, robot)
+        if begin is not None:
+            stamp.sec, stamp.nanosec = divmod(begin, 10**9)
 
     def _send(
         self,

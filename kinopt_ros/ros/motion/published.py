@@ -21,9 +21,12 @@ EARLIEST = -0.05
 """How late joint states may arrive by their stamps, s, at least (LATEST: at most), for a motion that leaves another
 one: its stamp means something to a controller of the same clock only. Another one would leave a part of the motion out,
 in a jump."""
-_SOON = 2_000_000
-"""Time before its begin at which a robot may be in a motion already, ns: it goes on from another one, and begins with a
-waypoint of that which may be a little ahead."""
+BEGINS_AFTER = 100_000_000
+"""Time between sending a motion from rest and its begin, ns: controllers have it by then, also on a busy machine. The
+robot counts as being in it before, as it stands where that begins."""
+EARLIEST_AT_ONCE = -0.02
+"""As EARLIEST, for what is sent a few ms before it leaves another motion, servo's motions and brakes. A controller
+whose clock is behind begins with those later, without a jump."""
 _AHEAD = 10**9
 """Longest time by which a motion is published before it begins, ns."""
 
@@ -91,7 +94,7 @@ def followed(motion: Commanded, setup: ServoSetup, state: RobotState, now: int, 
         tolerance: rad or m by which the robot may be elsewhere, besides the way that it is late.
     """
     behind = round(float(state.behind[setup.variables].max()) * NANOSECONDS_PER_SECOND)
-    if not motion.start - _SOON <= now < motion.end + behind:
+    if not motion.start - BEGINS_AFTER <= now < motion.end + behind:
         return False
     measured, late = state.q[setup.variables], LAG / NANOSECONDS_PER_SECOND
     # Where it was when it was measured counts: it may have begun, or ended, since.
@@ -110,14 +113,40 @@ def followed_motion(
     return next((m for m in motions if m is not None and followed(m, setup, state, now, tolerance)), None)
 
 
-def check_clock(state: RobotState, setup: ServoSetup) -> None:
-    """Raise StartStateError if who measures the joints has another clock, as far as stamps tell."""
+def begin_of(message: TrajectoryMessage, robot: RobotModel, state: RobotState, now: int) -> int | None:
+    """Return when a motion is to begin that stands at its first point, ns of the node's clock; None: when its
+    controller gets it, by any clock.
+
+    The node never hears when that was. Whatever leaves the motion half way, or brakes it, would find the joints behind
+    by their velocity times the way of the message, and a controller would jump. From a stamp that lies ahead both know.
+
+    Args:
+        message: the motion, without a stamp.
+        robot: its robot.
+        state: as measured.
+        now: ns of the node's clock.
+    """
+    if not message.points or any(message.points[0].velocities):
+        return None
+    index = [robot.variable_index[name] for name in message.joint_names]
+    late = state.late[index]
+    alike = (late >= EARLIEST) & (late <= LATEST)
+    if state.stamped is None or not (state.stamped[index] & alike).all():
+        return None  # nobody knows the controller's clock, or it is another one
+    return now + BEGINS_AFTER
+
+
+def check_clock(
+    state: RobotState, setup: ServoSetup, earliest: float = EARLIEST, latest: float = LATEST
+) -> None:
+    """Raise StartStateError if who measures the joints has another clock, as far as stamps tell: how late joint states
+    arrive by them, s, at least and at most."""
     for name, k in zip(setup.joints, setup.variables, strict=True):
         late = float(state.late[k])
-        if not EARLIEST <= late <= LATEST:
-            when = f"{-late:.3g} s ahead of" if late < 0.0 else f"{late:.3g} s behind"
+        if not earliest <= late <= latest:
+            when = f"{-late:.2g} s ahead of" if late < 0.0 else f"{late:.2g} s behind"
             raise StartStateError(
-                f"the motion begins while the robot moves, at a time of the node's clock, but the joint state of "
-                f"{name!r} is stamped {when} that clock: its controller may begin at another time. Set the clocks of "
-                "all machines, or wait until the robot stands"
+                f"the motion begins at a time of the node's clock, but the joint state of {name!r} is stamped {when} "
+                "that clock: its controller may begin at another time. Set the clocks of all machines, and "
+                "use_sim_time for all or none; motions other than servo's begin all the same once the robot stands"
             )

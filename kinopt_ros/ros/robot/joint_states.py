@@ -145,6 +145,8 @@ class RobotState:
     turn."""
     drift: Annotated[Float64, "nq"] | None = None
     """Velocities of the way lately where the driver measures none, rad/s or m/s; else 0. None: nobody knows."""
+    stamped: Annotated[Bool, "nq"] | None = None
+    """Which have come with a stamp; None: nobody knows."""
 
     @property
     def seen_velocity(self) -> Annotated[Float64, "nq"]:
@@ -289,6 +291,7 @@ class JointStates:
                 ]
             ),
             drift=np.array([0.0 if r is None else r.drift for r in readings]),
+            stamped=np.array([r is not None and r.stamp != 0 for r in readings], dtype=bool),
         )
 
 

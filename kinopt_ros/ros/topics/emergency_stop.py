@@ -1,5 +1,6 @@
 """~/emergency_stop: true ends whatever this node moves, as fast as the limits allow; nothing moves until false."""
 
+import math
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -8,7 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from kinopt_ros.array import Float64
-from kinopt_ros.errors import KinoptError
+from kinopt_ros.errors import KinoptError, StartStateError
 from kinopt_ros.planning.servo.brake import LEAD, brake_from_measured, quickest_stop
 from kinopt_ros.planning.servo.commanded import Commanded
 from kinopt_ros.planning.servo.setup import PATIENCE, ServoSetup, servo_setup
@@ -16,7 +17,7 @@ from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import sentence_of, trajectory_message
 from kinopt_ros.ros.motion.brakes import credible
 from kinopt_ros.ros.motion.output import MotionOutput
-from kinopt_ros.ros.motion.published import Published, followed
+from kinopt_ros.ros.motion.published import EARLIEST_AT_ONCE, Published, check_clock, followed
 from kinopt_ros.ros.motion.rights import Stop
 from kinopt_ros.ros.motion.stop_watch import WATCHED, Stopped, StopWatch
 from kinopt_ros.ros.robot.joint_states import RobotState
@@ -165,13 +166,18 @@ class EmergencyStop:
         return self._brake_as_published(claim, setup, state, published)
 
     def _is_elsewhere(self, setup: ServoSetup, state: RobotState, published: Commanded, now: int) -> bool:
-        """Check whether the robot is not in the motion that was published, as far as it is known where it is."""
+        """Check whether the robot is not in the motion that was published, or its controller's clock not in step with
+        the node's, as far as it is known where it is."""
         index, context = setup.variables, self._context
         if not state.known[index].all() or state.age[index].max() > context.parameter("servo.state_timeout"):
             return False  # what was commanded is known
-        return credible(setup, state) and not followed(
-            published, setup, state, now, context.parameter("servo.tracking_tolerance")
-        )
+        if not credible(setup, state):
+            return False
+        try:
+            check_clock(state, setup, EARLIEST_AT_ONCE, math.inf)
+        except StartStateError:
+            return True
+        return not followed(published, setup, state, now, context.parameter("servo.tracking_tolerance"))
 
     def _brake_as_measured(
         self, claim: Stop, setup: ServoSetup, state: RobotState, published: Commanded, now: int

@@ -31,7 +31,7 @@ from kinopt_ros.ros.context import Context, assumed_default, moving
 from kinopt_ros.ros.messages.conversions import said, sentence_of, status_message, trajectory_message
 from kinopt_ros.ros.motion.last_look import PlannedFor, check_has_not_jumped, check_is_at_rest
 from kinopt_ros.ros.motion.output import EmergencyStopError, MotionOutput
-from kinopt_ros.ros.motion.published import followed_motion
+from kinopt_ros.ros.motion.published import EARLIEST_AT_ONCE, check_clock, followed_motion
 from kinopt_ros.ros.motion.rights import Claim
 from kinopt_ros.ros.requests.servo_commands import (
     TARGET,
@@ -305,6 +305,8 @@ class ServoTopic:
         """Begin from where the robot is, or go on from the motion that it is in."""
         index = setup.variables
         check_has_not_jumped(setup.robot, state, index)
+        # Here alone: the node's simulated time may be a step behind for a moment, and does not end what runs.
+        check_clock(state, setup, EARLIEST_AT_ONCE, math.inf)
         check_begins_inside(setup.robot, setup.joints, index, state.q[index], setup.start_tolerance)
         if self._claim is None or not self._claim.holds:
             self._claim = self._output.claim("servo", self._lose, self._stops)
