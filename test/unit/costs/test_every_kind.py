@@ -31,8 +31,8 @@ BY_JAX = [
     *((name, kind) for name, kind in EVERY if name == "every_joint"),
     *(("panda", kind) for kind in ("link_pose", "self_collision", "velocity_limits", "world_collision")),
 ]
-"""Every kind where every type of joint moves. The Panda has meshes, spheres fitted to them and no quaternions: a kind of
-pose, one of speeds and those of its shapes show that, and each takes its program seconds more to compile."""
+"""Every kind where every type of joint moves. The Panda has meshes, spheres fitted to them and no quaternions: kinds of
+poses, of speeds and of its shapes show that, and each takes its program seconds more to compile."""
 
 
 @pytest.mark.parametrize("name", ROBOTS)
