@@ -36,21 +36,31 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: -weights[item.path])
 
 
-COMPILE = """
+PARTS = (
+    """
 import kinopt_ros as ko
 from kinopt_ros.planning.trajectory_warm_up import warm_up_trajectories
-robot = ko.load_robot("panda")
-solver = ko.create_solver("cpu", robot)
-"""
-PARTS = ("solver.warm_up(); ko.prepare_collisions(robot)", "warm_up_trajectories(solver)")
-"""What has little in common: two processes compile it in half the time, and load what the other one has kept."""
+solver = ko.create_solver("cpu", ko.load_robot("panda"))
+solver.warm_up_motions()
+warm_up_trajectories(solver)
+""",
+    """
+import kinopt_ros as ko
+from kinopt_ros.solvers.cpu import nearest
+from kinopt_ros.solvers.cpu.objectives.solve import load_or_compile
+ko.prepare_collisions(ko.load_robot("panda"))
+load_or_compile(may_compile=True)
+nearest.load_or_compile(may_compile=True)
+""",
+)
+"""What has little in common: the second compiles shapes, which the first needs last, and what motions do not need."""
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Compile once what every one of several processes would compile for itself: three minutes of work where numba has
+    """Compile once what every one of several processes would compile for itself: two minutes of work where numba has
     kept nothing yet. What fails here is for the tests to tell."""
     if session.config.getoption("numprocesses", None):  # the processes themselves have none
-        compilers = [subprocess.Popen([sys.executable, "-c", COMPILE + part]) for part in PARTS]
+        compilers = [subprocess.Popen([sys.executable, "-c", part]) for part in PARTS]
         for compiler in compilers:
             compiler.wait()
 

@@ -48,7 +48,9 @@ def client(
         " T_base_target: {xyz: [0.4, 0.1, 0.5]}, label: pose}\n"
         "  - {cost: rest, weight: 0.1}\n"
     )
-    parameters = {**panda_parameters, "solver": "jax_lm", "jax_lm.objectives": str(profile)}
+    # Nothing here asks for plain poses, whose programs would be compiled, too.
+    jax_lm = {"jax_lm.objectives": str(profile), "jax_lm.groups": ""}
+    parameters = {**panda_parameters, "solver": "jax_lm", **jax_lm}
     return start_shared_node("costs_node", parameters)[1]
 
 

@@ -165,7 +165,7 @@ solver.close()
 """
 
 
-def test_a_second_process_compiles_nothing(tmp_path: Path) -> None:
+def test_a_second_process_compiles_nothing(planar_arm_file: Path, tmp_path: Path) -> None:
     """What is on disk is used, unless the source of a cost is another one."""
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
     (tmp_path / "cache").mkdir()
@@ -173,7 +173,7 @@ def test_a_second_process_compiles_nothing(tmp_path: Path) -> None:
     for number in ("0.25", "0.25", "0.7500"):
         (tmp_path / "mine.py").write_text(SOURCE.replace("NUMBER", number))
         ran = subprocess.run(
-            [sys.executable, "-c", PROGRAM, "panda", str(tmp_path)],
+            [sys.executable, "-c", PROGRAM, str(planar_arm_file), str(tmp_path)],
             env=environment,
             capture_output=True,
             text=True,
