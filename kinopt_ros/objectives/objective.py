@@ -50,7 +50,10 @@ class Objective(Immutable):
     @cached_property
     def titles(self) -> tuple[str, ...]:
         """Names of the costs in answers: labels or kinds, numbered from the second on where they repeat."""
-        taken = {cost.title for cost in self.costs}
+        given = tuple(cost.title for cost in self.costs)
+        taken = set(given)
+        if len(taken) == len(given):
+            return given
         seen: dict[str, int] = {}
         titles = []
         for cost in self.costs:
