@@ -14,7 +14,7 @@ import numpy as np
 
 from kinopt_ros.array import Bool, Float64, Int64, all_set, filled
 from kinopt_ros.costs.alignment import Alignment
-from kinopt_ros.costs.base import Cost, structure_of
+from kinopt_ros.costs.base import Cost
 from kinopt_ros.costs.center_of_mass import CenterOfMass
 from kinopt_ros.costs.joints import counted
 from kinopt_ros.costs.link_pose import LinkPose
@@ -26,7 +26,7 @@ from kinopt_ros.costs.relative_pose import RelativePose
 from kinopt_ros.costs.rest import Rest
 from kinopt_ros.kinematics.tangent import directions
 from kinopt_ros.objectives.evaluation import Term, term_of
-from kinopt_ros.objectives.objective import Objective
+from kinopt_ros.objectives.objective import Objective, Structure
 from kinopt_ros.objectives.problem import ObjectiveProblem
 from kinopt_ros.robot.chain import JointMotion, Motion
 from kinopt_ros.robot.memo import remembered
@@ -119,9 +119,9 @@ def judged_at_once(
         return None
     kernel = _kernel()
     objectives, B = problem.objectives, problem.batch_size
-    packed = _packed(robot, _Structure(problem.objective))
+    packed = _packed(robot, problem.objective.structure)
     numbers, weights, tolerances = packed.numbers_of(robot, objectives)
-    right, met = np.empty((2, B), np.bool_)
+    right, met = np.empty(B, np.bool_), np.empty(B, np.bool_)
     residual, value = np.zeros(weights.shape), np.empty((B, len(problem.objective)))
     kernel.judge(
         packed.plan,
@@ -139,22 +139,6 @@ def judged_at_once(
     if not all_set(right):
         return None
     return Judgement(Judged(objectives, packed.ends, residual, value), met)
-
-
-class _Structure:
-    """Costs, compared by their structure."""
-
-    __slots__ = ("_key", "objective")
-
-    def __init__(self, objective: Objective) -> None:
-        self.objective = objective
-        self._key = tuple(map(structure_of, objective.costs))
-
-    def __hash__(self) -> int:
-        return hash(self._key)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Structure) and self._key == other._key
 
 
 @remembered
@@ -221,10 +205,10 @@ def _write_tolerance(cost: Cost, rows: Annotated[Float64, "m"]) -> None:
 
 
 @remembered
-def _packed(robot: RobotModel, of: _Structure) -> _Packed:
+def _packed(robot: RobotModel, of: Structure) -> _Packed:
     from kinopt_ros.objectives.kernels import verdict as kernel
 
-    costs = of.objective.costs
+    costs = of.costs
     massive = robot.inertials if any(type(cost) is CenterOfMass for cost in costs) else {}
     masses = {name: inertial for name, inertial in massive.items() if inertial.mass > 0.0}
     frames = list(masses)
