@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from types import ModuleType
-from typing import TYPE_CHECKING, Annotated, Any, overload
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, overload
 
 import numpy as np
 
 from kinopt_ros.array import Bool, Float64, Int64, all_set, filled
 from kinopt_ros.costs.alignment import Alignment
-from kinopt_ros.costs.base import Cost, structure_of
+from kinopt_ros.costs.base import Cost
 from kinopt_ros.costs.center_of_mass import CenterOfMass
 from kinopt_ros.costs.joints import counted
 from kinopt_ros.costs.link_pose import LinkPose
@@ -26,7 +26,7 @@ from kinopt_ros.costs.relative_pose import RelativePose
 from kinopt_ros.costs.rest import Rest
 from kinopt_ros.kinematics.tangent import directions
 from kinopt_ros.objectives.evaluation import Term, term_of
-from kinopt_ros.objectives.objective import Objective
+from kinopt_ros.objectives.objective import Objective, Structure
 from kinopt_ros.objectives.problem import ObjectiveProblem
 from kinopt_ros.robot.chain import JointMotion, Motion
 from kinopt_ros.robot.memo import remembered
@@ -119,9 +119,9 @@ def judged_at_once(
         return None
     kernel = _kernel()
     objectives, B = problem.objectives, problem.batch_size
-    packed = _packed(robot, _Structure(problem.objective))
+    packed = _packed(robot, problem.objective.structure)
     numbers, weights, tolerances = packed.numbers_of(robot, objectives)
-    right, met = np.empty((2, B), np.bool_)
+    right, met = np.empty(B, np.bool_), np.empty(B, np.bool_)
     residual, value = np.zeros(weights.shape), np.empty((B, len(problem.objective)))
     kernel.judge(
         packed.plan,
@@ -139,22 +139,6 @@ def judged_at_once(
     if not all_set(right):
         return None
     return Judgement(Judged(objectives, packed.ends, residual, value), met)
-
-
-class _Structure:
-    """Costs, compared by their structure."""
-
-    __slots__ = ("_key", "objective")
-
-    def __init__(self, objective: Objective) -> None:
-        self.objective = objective
-        self._key = tuple(map(structure_of, objective.costs))
-
-    def __hash__(self) -> int:
-        return hash(self._key)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Structure) and self._key == other._key
 
 
 @remembered
@@ -181,31 +165,32 @@ class _Packed:
     plan: "Plan"
     ends: tuple[int, ...]
     """Where the rows of each cost end."""
-    columns: tuple[slice, ...]
-    """Where the numbers of each cost are."""
+    parts: tuple["_Part", ...]
+    """Per cost."""
+    count: int
+    """How many numbers the costs have."""
 
     def numbers_of(
         self, robot: RobotModel, objectives: Sequence[Objective]
     ) -> tuple[Annotated[Float64, "B N"], Annotated[Float64, "B R"], Annotated[Float64, "B R"]]:
         """Return numbers, weights and tolerances of objectives of this structure."""
-        B, first = len(objectives), 0
-        numbers = np.empty((B, self.columns[-1].stop))
-        weights, tolerances = np.empty((B, self.ends[-1])), filled((B, self.ends[-1]), np.inf)
-        for k, (last, columns) in enumerate(zip(self.ends, self.columns, strict=True)):
-            costs = [objective.costs[k] for objective in objectives]
-            at, cost = 0, costs[0]
-            own = numbers[:, columns]
-            for part in _KINDS[type(cost)].numbers(robot, costs):
-                width = part.shape[-1]
-                own[:, at : at + width] = part
-                at += width
-            weight = np.array([cost.weight for cost in costs])
-            weights[:, first:last] = weight[:, None] if weight.ndim == 1 else weight
-            if cost.holds:
-                for b, cost in enumerate(costs):
-                    _write_tolerance(cost, tolerances[b, first:last])
-            first = last
+        B, R = len(objectives), self.ends[-1]
+        numbers, weights, tolerances = np.empty((B, self.count)), np.empty((B, R)), filled((B, R), np.inf)
+        for b, objective in enumerate(objectives):
+            for part, cost in zip(self.parts, objective.costs, strict=True):
+                part.write(robot, cost, numbers[b, part.numbers])
+                weights[b, part.rows] = cost.weight
+                if cost.tolerance is not None:
+                    _write_tolerance(cost, tolerances[b, part.rows])
         return numbers, weights, tolerances
+
+
+class _Part(NamedTuple):
+    """Where a cost is in what is packed, and how its numbers come there."""
+
+    write: "Callable[[RobotModel, Any, Float64], None]"
+    numbers: slice
+    rows: slice
 
 
 def _write_tolerance(cost: Cost, rows: Annotated[Float64, "m"]) -> None:
@@ -220,10 +205,10 @@ def _write_tolerance(cost: Cost, rows: Annotated[Float64, "m"]) -> None:
 
 
 @remembered
-def _packed(robot: RobotModel, of: _Structure) -> _Packed:
+def _packed(robot: RobotModel, of: Structure) -> _Packed:
     from kinopt_ros.objectives.kernels import verdict as kernel
 
-    costs = of.objective.costs
+    costs = of.costs
     massive = robot.inertials if any(type(cost) is CenterOfMass for cost in costs) else {}
     masses = {name: inertial for name, inertial in massive.items() if inertial.mass > 0.0}
     frames = list(masses)
@@ -231,23 +216,25 @@ def _packed(robot: RobotModel, of: _Structure) -> _Packed:
     tree = MotionTree(robot)
     lists: list[int] = []
     ends: list[int] = []
-    columns: list[slice] = []
+    parts: list[_Part] = []
     at = 0
     for row, cost in zip(table, costs, strict=True):
         rows = _KINDS[type(cost)].rows(robot, tree, cost)
-        numbers = sum(part.shape[-1] for part in _KINDS[type(cost)].numbers(robot, [cost]))
+        first = ends[-1] if ends else 0
         for column, link in ((kernel.FRAME, rows.link), (kernel.BASE, rows.base_link)):
             if link and link not in frames:
                 frames.append(link)
             row[column] = frames.index(link) if link else -1
         row[kernel.FORMULA], row[kernel.VARIANT] = getattr(kernel, rows.formula), rows.variant
-        row[kernel.FIRST], row[kernel.SIZE], row[kernel.NUMBERS] = ends[-1] if ends else 0, rows.size, at
+        row[kernel.FIRST], row[kernel.SIZE], row[kernel.NUMBERS] = first, rows.size, at
         row[kernel.LISTED], row[kernel.COUNT] = len(lists), len(rows.listed)
         row[kernel.ONE_SIDED], row[kernel.HOLDS] = cost.one_sided, cost.holds
         lists += rows.listed
-        ends.append((ends[-1] if ends else 0) + rows.size)
-        columns.append(slice(at, at + numbers))
-        at += numbers
+        ends.append(first + rows.size)
+        parts.append(
+            _Part(_KINDS[type(cost)].write, slice(at, at + rows.numbers), slice(first, first + rows.size))
+        )
+        at += rows.numbers
     known = directions(robot)
     total = sum(inertial.mass for inertial in masses.values())
     plan: Plan = kernel.Plan(
@@ -269,7 +256,7 @@ def _packed(robot: RobotModel, of: _Structure) -> _Packed:
             -1, 4
         ),
     )
-    return _Packed(plan, tuple(ends), tuple(columns))
+    return _Packed(plan, tuple(ends), tuple(parts), at)
 
 
 def _basis(step: JointMotion, T: Annotated[Float64, "4 4"]) -> Annotated[Float64, "4 4 4"]:
@@ -293,6 +280,8 @@ class _Rows:
     formula: str
     """Name of the formula in ``kernels/verdict.py``."""
     size: int
+    numbers: int
+    """How many numbers it has."""
     link: str = ""
     base_link: str = ""
     variant: int = 0
@@ -302,25 +291,24 @@ class _Rows:
 @dataclass(frozen=True)
 class _Kind:
     rows: Callable[[RobotModel, MotionTree, Any], _Rows]
-    numbers: Callable[[RobotModel, list[Any]], tuple[Float64, ...]]
-    """Of several costs, as arrays of (B, n) or (n,)."""
-
-
-def _stack(arrays: list[Any]) -> Float64:
-    """Return arrays of one shape as rows."""
-    return np.concatenate(arrays, axis=None).reshape(len(arrays), -1)
+    write: Callable[[RobotModel, Any, Float64], None]
+    """Write the numbers of a cost."""
 
 
 def _pose_rows(robot: RobotModel, tree: MotionTree, cost: LinkPose) -> _Rows:
-    variant = (cost.T_link_tool is not None) + 2 * (cost.frame == "base")
-    return _Rows("POSE", 6, cost.link, "" if cost.base_link == robot.root_link else cost.base_link, variant)
+    tool = cost.T_link_tool is not None
+    base_link = "" if cost.base_link == robot.root_link else cost.base_link
+    return _Rows("POSE", 6, 32 if tool else 16, cost.link, base_link, tool + 2 * (cost.frame == "base"))
 
 
-def _pose_numbers(robot: RobotModel, costs: list[LinkPose]) -> tuple[Float64, ...]:
-    targets = _stack([cost.T_base_target for cost in costs])
-    if costs[0].T_link_tool is None:
-        return (targets,)
-    return targets, _stack([cost.T_link_tool for cost in costs])
+def _write_pose(robot: RobotModel, cost: LinkPose, numbers: Annotated[Float64, "16 or 32"]) -> None:
+    numbers[:16] = cost.T_base_target.ravel()
+    if cost.T_link_tool is not None:
+        numbers[16:] = cost.T_link_tool.ravel()
+
+
+def _write_relative(robot: RobotModel, cost: RelativePose, numbers: Annotated[Float64, "16"]) -> None:
+    numbers[:] = cost.T_a_b.ravel()
 
 
 def _distance_rows(robot: RobotModel, tree: MotionTree, cost: Rest | Reference) -> _Rows:
@@ -331,11 +319,15 @@ def _distance_rows(robot: RobotModel, tree: MotionTree, cost: Rest | Reference) 
         for i, v in zip(known.scalar_variables.tolist(), known.scalar_directions.tolist(), strict=True)
     }
     own = [of_direction[v] for v in counted(robot, cost.joints).tolist()]
-    return _Rows("DISTANCE", len(own), listed=tuple(number for pair in own for number in pair))
+    return _Rows("DISTANCE", len(own), robot.nq, listed=tuple(number for pair in own for number in pair))
 
 
-def _rest_numbers(robot: RobotModel, costs: list[Rest]) -> tuple[Float64, ...]:
-    return (robot.default_q if costs[0].q is None else _stack([cost.q for cost in costs]),)
+def _write_rest(robot: RobotModel, cost: Rest, numbers: Annotated[Float64, "nq"]) -> None:
+    numbers[:] = robot.default_q if cost.q is None else cost.q
+
+
+def _write_reference(robot: RobotModel, cost: Reference, numbers: Annotated[Float64, "nq"]) -> None:
+    numbers[:] = cost.q[0]
 
 
 def _limit_rows(robot: RobotModel, tree: MotionTree, cost: PositionLimits) -> _Rows:
@@ -343,40 +335,50 @@ def _limit_rows(robot: RobotModel, tree: MotionTree, cost: PositionLimits) -> _R
     variable = dict(zip(known.scalar_directions.tolist(), known.scalar_variables.tolist(), strict=True))
     own = counted(robot, cost.joints).tolist()
     listed = tuple(number for v in own for number in (variable.get(v, -1), v))
-    return _Rows("LIMITS", 2 * len(own), listed=listed)
+    return _Rows("LIMITS", 2 * len(own), 1, listed=listed)
+
+
+def _write_margin(robot: RobotModel, cost: PositionLimits, numbers: Annotated[Float64, "1"]) -> None:
+    numbers[0] = cost.margin
 
 
 def _index_rows(robot: RobotModel, tree: MotionTree, cost: Manipulability) -> _Rows:
     counts = np.zeros(directions(robot).nv, dtype=np.int64)
     counts[counted(robot, cost.joints)] = 1
     variant = {"translation": 30, "rotation": 33, "full": 60}[cost.part]
-    return _Rows("INDEX", 1, cost.link, "", variant, (*counts.tolist(), *reversed(tree.chain(cost.link))))
+    listed = (*counts.tolist(), *reversed(tree.chain(cost.link)))
+    return _Rows("INDEX", 1, 0, cost.link, "", variant, listed)
+
+
+def _write_nothing(robot: RobotModel, cost: Manipulability, numbers: Annotated[Float64, "0"]) -> None:
+    del robot, cost, numbers
+
+
+def _write_directions(robot: RobotModel, cost: Alignment, numbers: Annotated[Float64, "6"]) -> None:
+    numbers[:3], numbers[3:] = cost.axis, cost.direction
+
+
+def _write_sight(robot: RobotModel, cost: LookAt, numbers: Annotated[Float64, "6"]) -> None:
+    numbers[:3], numbers[3:] = cost.axis, cost.place
+
+
+def _write_place(robot: RobotModel, cost: CenterOfMass, numbers: Annotated[Float64, "3"]) -> None:
+    numbers[:] = cost.place
 
 
 _KINDS: dict[type[Cost], _Kind] = {
-    LinkPose: _Kind(_pose_rows, _pose_numbers),
+    LinkPose: _Kind(_pose_rows, _write_pose),
     RelativePose: _Kind(
-        lambda robot, tree, cost: _Rows("POSE", 6, cost.link_b, cost.link_a),
-        lambda robot, costs: (_stack([cost.T_a_b for cost in costs]),),
+        lambda robot, tree, cost: _Rows("POSE", 6, 16, cost.link_b, cost.link_a), _write_relative
     ),
-    Rest: _Kind(_distance_rows, _rest_numbers),
-    Reference: _Kind(_distance_rows, lambda robot, costs: (_stack([cost.q[0] for cost in costs]),)),
-    PositionLimits: _Kind(_limit_rows, lambda robot, costs: (_stack([cost.margin for cost in costs]),)),
-    Manipulability: _Kind(_index_rows, lambda robot, costs: ()),
-    Alignment: _Kind(
-        lambda robot, tree, cost: _Rows("ALIGNMENT", 3, cost.link),
-        lambda robot, costs: (
-            _stack([cost.axis for cost in costs]),
-            _stack([cost.direction for cost in costs]),
-        ),
-    ),
-    LookAt: _Kind(
-        lambda robot, tree, cost: _Rows("LOOK_AT", 3, cost.link, cost.base_link),
-        lambda robot, costs: (_stack([cost.axis for cost in costs]), _stack([cost.place for cost in costs])),
-    ),
+    Rest: _Kind(_distance_rows, _write_rest),
+    Reference: _Kind(_distance_rows, _write_reference),
+    PositionLimits: _Kind(_limit_rows, _write_margin),
+    Manipulability: _Kind(_index_rows, _write_nothing),
+    Alignment: _Kind(lambda robot, tree, cost: _Rows("ALIGNMENT", 3, 6, cost.link), _write_directions),
+    LookAt: _Kind(lambda robot, tree, cost: _Rows("LOOK_AT", 3, 6, cost.link, cost.base_link), _write_sight),
     CenterOfMass: _Kind(
-        lambda robot, tree, cost: _Rows("CENTER_OF_MASS", 3, "", cost.base_link),
-        lambda robot, costs: (_stack([cost.place for cost in costs]),),
+        lambda robot, tree, cost: _Rows("CENTER_OF_MASS", 3, 3, "", cost.base_link), _write_place
     ),
 }
 """The kinds that are compiled, by class: one of a subclass may have another residual."""

@@ -7,13 +7,31 @@ from functools import cached_property
 import numpy as np
 
 from kinopt_ros.array import Float64, Immutable
-from kinopt_ros.costs.base import Cost
+from kinopt_ros.costs.base import Cost, structure_of
 from kinopt_ros.errors import InvalidRequestError, shown
 from kinopt_ros.objectives.cost_error import blamed
 from kinopt_ros.robot.model import RobotModel
 
 MOST_COSTS = 64
 """Most costs of one objective."""
+
+
+class Structure:
+    """Structure of some costs, to be compared and hashed, which is done once."""
+
+    __slots__ = ("_hash", "_parts", "costs")
+
+    def __init__(self, costs: tuple[Cost, ...]) -> None:
+        """Raises InvalidRequestError for a cost with fields that can change."""
+        self.costs = costs
+        self._parts = tuple([structure_of(cost) for cost in costs])
+        self._hash = hash(self._parts)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Structure) and self._hash == other._hash and self._parts == other._parts
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -50,7 +68,10 @@ class Objective(Immutable):
     @cached_property
     def titles(self) -> tuple[str, ...]:
         """Names of the costs in answers: labels or kinds, numbered from the second on where they repeat."""
-        taken = {cost.title for cost in self.costs}
+        given = tuple(cost.title for cost in self.costs)
+        taken = set(given)
+        if len(taken) == len(given):
+            return given
         seen: dict[str, int] = {}
         titles = []
         for cost in self.costs:
@@ -61,6 +82,11 @@ class Objective(Immutable):
             taken.add(title)
             titles.append(title)
         return tuple(titles)
+
+    @cached_property
+    def structure(self) -> Structure:
+        """What a compiled program of the objective depends on: that of its costs (``costs.base.structure_of``)."""
+        return Structure(self.costs)
 
     @property
     def has_to_hold(self) -> bool:

@@ -9,7 +9,6 @@ from typing import Annotated
 import numpy as np
 
 from kinopt_ros.array import Bool, Float64, Immutable, Int64, frozen, taken_over
-from kinopt_ros.costs.base import structure_of
 from kinopt_ros.errors import InvalidRequestError, InvalidStateError, shown
 from kinopt_ros.kinematics.tangent import difference, directions, free_directions, moved
 from kinopt_ros.objectives.objective import Objective
@@ -194,10 +193,10 @@ def _check_objectives(robot: RobotModel, objectives: tuple[Objective, ...], num_
         raise InvalidRequestError("objective must be an Objective, or several")
     if isinstance(num_points, bool) or not isinstance(num_points, int) or not 1 <= num_points <= MOST_POINTS:
         raise InvalidRequestError(f"num_points is {num_points!r}; allowed is 1 to {MOST_POINTS}")
-    first = tuple(structure_of(cost) for cost in objectives[0])
+    first = objectives[0].structure
     for number, objective in enumerate(objectives):
         objective.check(robot, num_points)
-        if number and tuple(structure_of(cost) for cost in objective) != first:
+        if objective.structure != first:
             raise InvalidRequestError(
                 f"objective {number} of a batch has another structure than the first: only numbers may differ"
             )

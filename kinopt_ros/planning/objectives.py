@@ -48,9 +48,9 @@ def solve_objective(
     if not solver.finds_poses:
         return solver.solve_objective(with_starts(problem, ik_solver))
     result = solver.solve_objective(problem)
-    failed = np.flatnonzero(result.status == _NO_IK_SOLUTION)
-    if not len(failed):
+    if _NO_IK_SOLUTION not in result.status.tolist():
         return result
+    failed = np.flatnonzero(result.status == _NO_IK_SOLUTION)
     again = rows_of_objectives(problem, failed)
     started = with_starts(again, ik_solver)
     if started is again:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import numpy as np
 
-from kinopt_ros.array import Float64, Int64
+from kinopt_ros.array import Float64, Int64, all_set
 from kinopt_ros.errors import shortened
 from kinopt_ros.kinematics.tangent import difference, directions
 from kinopt_ros.objectives.compiled import judged_at_once
@@ -34,6 +34,7 @@ BETWEEN = "between points"
 """Not checked of a trajectory: limits of derivatives that no cost names, and collisions between points."""
 HELD = 1e-9
 """Largest step of what is held, rad or m."""
+_SUCCESS = int(Status.SUCCESS)
 
 
 def verified(
@@ -48,30 +49,31 @@ def verified(
     B, T = problem.batch_size, problem.num_points
     _check_form(robot, problem, claims, solver)
     best = np.array(claims.q, dtype=np.float64)
-    status = np.full(B, int(Status.SUCCESS), dtype=np.int64)
+    status = np.empty(B, dtype=np.int64)
+    status.fill(_SUCCESS)
     messages = [""] * B
     wrong: dict[int, str] = {}
     if directions(robot).quaternions or T > 1:
         wrong = _all_wrong(robot, problem, best)
     judged = None if wrong else judged_at_once(robot, problem, best, HELD)
     terms: Sequence[tuple[Term, ...]]
+    unclear: Sequence[int] = range(B)
     if judged is not None:
-        terms, unclear = judged.terms, np.arange(B)
+        terms = judged.terms
         if problem.scene is None and problem.objective.has_to_hold:
-            unclear = np.flatnonzero(~judged.met)
+            unclear = () if all_set(judged.met) else np.flatnonzero(~judged.met).tolist()
     else:
         wrong = wrong or _all_wrong(robot, problem, best)
         for b in wrong:
             best[b] = np.array(np.broadcast_to(problem.state[b], (T, robot.nq)))
         paths = numpy_paths(robot, best, problem.dt)
         terms = [evaluate_along(path, problem.objectives[b]) for b, path in enumerate(paths)]
-        unclear = np.arange(B)
-    for b in unclear.tolist():
+    for b in unclear:
         if b in wrong:
             status[b], messages[b] = Status.VERIFICATION_FAILED, f"solver {solver} {wrong[b]}"
         else:
             status[b], messages[b] = _outcome(robot, problem, b, best[b], terms[b], bool(claims.timed_out[b]))
-    q = best.copy() if not len(unclear) else np.where((status == Status.SUCCESS)[:, None, None], best, np.nan)
+    q = best.copy() if not unclear else np.where((status == _SUCCESS)[:, None, None], best, np.nan)
     return ObjectiveResult(
         robot.variable_names,
         q,

@@ -1,5 +1,6 @@
 """Starts of searches for objectives, and how near constraints have to come: the same for all solvers."""
 
+import math
 from typing import Annotated
 
 import numpy as np
@@ -7,6 +8,7 @@ import numpy as np
 from kinopt_ros.array import Float64
 from kinopt_ros.kinematics.sampling import range_around
 from kinopt_ros.kinematics.tangent import directions
+from kinopt_ros.objectives.objective import Objective
 from kinopt_ros.objectives.problem import ObjectiveProblem
 from kinopt_ros.robot.model import RobotModel
 
@@ -63,14 +65,13 @@ def allowed_violations(
 ) -> Annotated[Float64, "R"]:
     """Return per request the violation up to which constraints are taken to hold."""
     chosen = problem.objectives if requests is None else [problem.objectives[b] for b in requests.tolist()]
-    least = [
-        min(
-            (_least(cost.tolerance) for cost in objective.costs if cost.tolerance is not None), default=np.inf
-        )
-        for objective in chosen
-    ]
-    return np.maximum(_HOLDS * np.array(least), 1e-9)
+    return np.array([max(_HOLDS * _least(objective), 1e-9) for objective in chosen])
 
 
-def _least(tolerance: float | tuple[float, ...]) -> float:
-    return min(tolerance) if isinstance(tolerance, tuple) else tolerance
+def _least(objective: Objective) -> float:
+    """Return the least tolerance of an objective; infinite where nothing has to hold."""
+    least = math.inf
+    for cost in objective.costs:
+        if cost.tolerance is not None:
+            least = min(least, min(cost.tolerance) if isinstance(cost.tolerance, tuple) else cost.tolerance)
+    return least

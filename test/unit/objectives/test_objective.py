@@ -42,6 +42,19 @@ def test_titles_are_never_twice_the_same() -> None:
     assert len(set(objective.titles)) == 5
 
 
+def test_structures_are_equal_where_only_numbers_differ() -> None:
+    def structure(link: str, x: float, **other: Any) -> object:
+        T = np.eye(4)
+        T[0, 3] = x
+        return Objective([LinkPose(link=link, T_base_target=T, **other), Rest(weight=x)]).structure
+
+    first = structure("hand", 0.1)
+    assert first == structure("hand", 0.2, label="reach", weight=3.0)
+    assert hash(first) == hash(structure("hand", 0.2))
+    others = [("arm", {}), ("hand", {"tolerance": 1e-3}), ("hand", {"T_link_tool": np.eye(4)})]
+    assert all(first != structure(link, 0.1, **other) for link, other in others)
+
+
 def test_what_has_to_hold() -> None:
     assert Objective([Rest(), HAND]).has_to_hold
     assert not Objective([Rest()]).has_to_hold

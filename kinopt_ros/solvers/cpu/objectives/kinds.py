@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -36,8 +36,8 @@ class Rows:
     """Name of the variant in ``kernels/model.py``."""
     masses: bool = False
     """Whether it looks at all links that have a mass."""
-    constant: Annotated[Float64, "c"] = field(default_factory=lambda: np.empty(0))
-    """Numbers that follow from the robot; they come after those of the cost."""
+    numbers: Annotated[Float64, "n"] = field(default_factory=lambda: np.empty(0))
+    """Its numbers, of which those that differ between costs of one structure are still to be written."""
 
 
 @dataclass(frozen=True)
@@ -45,37 +45,58 @@ class Kind:
     """One kind of costs."""
 
     rows: Callable[[RobotModel, Any], Rows]
-    numbers: Callable[[RobotModel, list[Any]], tuple[Float64, ...]]
-    """Those of B costs, in parts of (B, n), or of (n,) that are the same for all."""
+    write: Callable[[Any, Float64], None]
+    """Write the numbers of a cost over those of its ``Rows``."""
 
 
-def _twelve(poses: list[Float64]) -> Annotated[Float64, "B 12"]:
-    T = np.array(poses)
-    numbers = np.empty((len(T), 12))
-    numbers[:, :9].reshape(-1, 3, 3)[:] = T[:, :3, :3]
-    numbers[:, 9:] = T[:, :3, 3]
-    return numbers
+_TWELVE = np.array([0, 1, 2, 4, 5, 6, 8, 9, 10, 3, 7, 11])
+"""Rotation and position, of the entries of a pose."""
+_NO_POSE = np.concatenate([np.zeros(12), np.eye(4).ravel()[_TWELVE]])
+"""A target that is still to be written, and no tool."""
 
 
-_IDENTITY = _twelve([np.eye(4)])[0]
+def _write_link_pose(cost: LinkPose, numbers: Annotated[Float64, "24"]) -> None:
+    numbers[:12] = cost.T_base_target.ravel()[_TWELVE]
+    if cost.T_link_tool is not None:
+        numbers[12:] = cost.T_link_tool.ravel()[_TWELVE]
 
 
-def _link_pose_numbers(robot: RobotModel, costs: list[LinkPose]) -> tuple[Float64, ...]:
-    targets = _twelve([cost.T_base_target for cost in costs])
-    if costs[0].T_link_tool is None:  # that is structure: all of them have none
-        return targets, _IDENTITY
-    return targets, _twelve([cast(Float64, cost.T_link_tool) for cost in costs])
+def _write_relative_pose(cost: RelativePose, numbers: Annotated[Float64, "24"]) -> None:
+    numbers[:12] = cost.T_a_b.ravel()[_TWELVE]
 
 
-def _rest_numbers(robot: RobotModel, costs: list[Rest]) -> tuple[Float64, ...]:
-    if costs[0].q is None:
-        return (robot.default_q,)
-    return (np.array([cost.q for cost in costs]),)
+def _write_rest(cost: Rest, numbers: Annotated[Float64, "nq"]) -> None:
+    if cost.q is not None:
+        numbers[:] = cost.q
 
 
-def _unit(vectors: list[tuple[float, ...]]) -> Annotated[Float64, "B 3"]:
-    given = np.array(vectors)
-    unit: Float64 = given / np.sqrt((given * given).sum(axis=1, keepdims=True))
+def _write_reference(cost: Reference, numbers: Annotated[Float64, "nq"]) -> None:
+    numbers[:] = cost.q[0]
+
+
+def _write_margin(cost: PositionLimits, numbers: Annotated[Float64, "n"]) -> None:
+    numbers[0] = cost.margin
+
+
+def _write_nothing(cost: Manipulability, numbers: Annotated[Float64, "0"]) -> None:
+    del cost, numbers
+
+
+def _write_directions(cost: Alignment, numbers: Annotated[Float64, "6"]) -> None:
+    numbers[:3], numbers[3:] = _unit(cost.axis), _unit(cost.direction)
+
+
+def _write_sight(cost: LookAt, numbers: Annotated[Float64, "6"]) -> None:
+    numbers[:3], numbers[3:] = _unit(cost.axis), cost.place
+
+
+def _write_place(cost: CenterOfMass, numbers: Annotated[Float64, "3"]) -> None:
+    numbers[:] = cost.place
+
+
+def _unit(vector: tuple[float, ...]) -> Annotated[Float64, "3"]:
+    given = np.array(vector)
+    unit: Float64 = given / np.sqrt((given * given).sum())
     return unit
 
 
@@ -93,18 +114,18 @@ def _per_direction(robot: RobotModel, joints: tuple[str, ...]) -> list[int]:
 
 def _rest_rows(robot: RobotModel, cost: Rest | Reference) -> Rows:
     listed = _per_direction(robot, cost.joints)
-    return Rows("REST", len(listed) // 3, listed=tuple(listed))
+    return Rows("REST", len(listed) // 3, listed=tuple(listed), numbers=robot.default_q)
 
 
 def _limit_rows(robot: RobotModel, cost: PositionLimits) -> Rows:
-    known, listed, constant = directions(robot), [], []
+    known, listed, numbers = directions(robot), [], [0.0]
     own = _per_direction(robot, cost.joints)
     for sign, limits in ((-1, known.lower), (1, known.upper)):
         for variable, part, direction in zip(own[::3], own[1::3], own[2::3], strict=True):
             counts = part < 0 and bool(np.isfinite(limits[direction]))
             listed += [variable, direction, sign if counts else 0]
-            constant.append(float(limits[direction]) if counts else 0.0)
-    return Rows("LIMITS", len(constant), listed=tuple(listed), constant=np.array(constant))
+            numbers.append(float(limits[direction]) if counts else 0.0)
+    return Rows("LIMITS", len(numbers) - 1, listed=tuple(listed), numbers=np.array(numbers))
 
 
 def _index_rows(robot: RobotModel, cost: Manipulability) -> Rows:
@@ -116,35 +137,33 @@ def _index_rows(robot: RobotModel, cost: Manipulability) -> Rows:
 KINDS: dict[type[Cost], Kind] = {
     LinkPose: Kind(
         lambda robot, cost: Rows(
-            "POSE", 6, cost.link, cost.base_link, variant="IN_BASE_AXES" if cost.frame == "base" else ""
+            "POSE",
+            6,
+            cost.link,
+            cost.base_link,
+            variant="IN_BASE_AXES" if cost.frame == "base" else "",
+            numbers=_NO_POSE,
         ),
-        _link_pose_numbers,
+        _write_link_pose,
     ),
     RelativePose: Kind(
-        lambda robot, cost: Rows("POSE", 6, cost.link_b, cost.link_a),
-        lambda robot, costs: (_twelve([cost.T_a_b for cost in costs]), _IDENTITY),
+        lambda robot, cost: Rows("POSE", 6, cost.link_b, cost.link_a, numbers=_NO_POSE), _write_relative_pose
     ),
-    Rest: Kind(_rest_rows, _rest_numbers),
-    Reference: Kind(_rest_rows, lambda robot, costs: (np.array([cost.q[0] for cost in costs]),)),
-    PositionLimits: Kind(_limit_rows, lambda robot, costs: (np.array([[cost.margin] for cost in costs]),)),
-    Manipulability: Kind(_index_rows, lambda robot, costs: ()),
+    Rest: Kind(_rest_rows, _write_rest),
+    Reference: Kind(_rest_rows, _write_reference),
+    PositionLimits: Kind(_limit_rows, _write_margin),
+    Manipulability: Kind(_index_rows, _write_nothing),
     Alignment: Kind(
-        lambda robot, cost: Rows("ALIGNMENT", 3, cost.link),
-        lambda robot, costs: (
-            _unit([cost.axis for cost in costs]),
-            _unit([cost.direction for cost in costs]),
-        ),
+        lambda robot, cost: Rows("ALIGNMENT", 3, cost.link, numbers=np.empty(6)), _write_directions
     ),
     LookAt: Kind(
-        lambda robot, cost: Rows("LOOK_AT", 3, cost.link, cost.base_link),
-        lambda robot, costs: (
-            _unit([cost.axis for cost in costs]),
-            np.array([cost.place for cost in costs]),
-        ),
+        lambda robot, cost: Rows("LOOK_AT", 3, cost.link, cost.base_link, numbers=np.empty(6)), _write_sight
     ),
     CenterOfMass: Kind(
-        lambda robot, cost: Rows("CENTER_OF_MASS", 3, base_link=cost.base_link, masses=True),
-        lambda robot, costs: (np.array([cost.place for cost in costs]),),
+        lambda robot, cost: Rows(
+            "CENTER_OF_MASS", 3, base_link=cost.base_link, masses=True, numbers=np.empty(3)
+        ),
+        _write_place,
     ),
 }
 """The kinds that are compiled, by class: one of a subclass may have another residual."""

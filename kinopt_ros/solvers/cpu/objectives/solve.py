@@ -5,14 +5,12 @@ import time
 from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
 from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
 from kinopt_ros.array import Bool, Float64, filled
-from kinopt_ros.costs.base import structure_of
 from kinopt_ros.objectives import compiled as verdicts
 from kinopt_ros.objectives.problem import ObjectiveProblem
 from kinopt_ros.objectives.result import ObjectiveCandidates
@@ -47,10 +45,11 @@ class ObjectiveSearch:
         structure = self._packed(problem)
         work = _Work.start(problem, structure, self._first(problem, structure))
         cut = search(work, 0, lambda: ~work.done, problem.deadline, self._cores)
-        outcome, ends = work.outcome, structure.ends
+        outcome = work.outcome
+        multipliers = outcome.multipliers[:, None]
         return ObjectiveCandidates(
             outcome.q[:, None],
-            tuple(outcome.multipliers[:, None, first:last] for first, last in pairwise((0, *ends))),
+            tuple([multipliers[:, :, part.rows] for part in structure.parts]),
             outcome.steps,
             outcome.history,
             cut,
@@ -67,7 +66,7 @@ class ObjectiveSearch:
         return starts
 
     def _packed(self, problem: ObjectiveProblem) -> Structure:
-        key = (problem.free.tobytes(), *(structure_of(cost) for cost in problem.objective))
+        key = (problem.free.tobytes(), problem.objective.structure)
         with self._lock:
             known = self._structures.get(key)
         if known is None:

@@ -81,7 +81,7 @@ class PoseStarts:
             ):
                 return
             T = np.array([_target(cost) for cost in costs])
-            values = starts[:, 0, anchor.held]
+            values = starts[:, 0].take(anchor.held, axis=1)
             groups = _groups(values)
             if len(groups) == 1:
                 _lead(self._packed(anchor, values[0]), T, starts, problem.random_seed)
@@ -144,7 +144,7 @@ def _solved(
     """Return the variables of a chain where each start leads to."""
     R, S = starts.shape[:2]
     N, n = R * S, len(packed.variables)
-    own = np.ascontiguousarray(starts[:, :, packed.variables]).reshape(N, n)
+    own = starts.take(packed.variables, axis=2).reshape(N, n)
     q = np.minimum(np.maximum(own, packed.lower), packed.upper)
     compiled_search()(
         np.ascontiguousarray(T),

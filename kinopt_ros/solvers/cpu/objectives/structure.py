@@ -1,8 +1,8 @@
 """What the kernels need of a robot and of the structure of an objective, packed once."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -22,12 +22,13 @@ if TYPE_CHECKING:
 class Structure:
     """A robot and an objective's structure, packed."""
 
-    robot: RobotModel
     model: "Model"
-    rows: tuple[Rows, ...]
+    parts: tuple["Part", ...]
+    """Per cost."""
     ends: tuple[int, ...]
     """Where the rows of each cost end."""
-    num_numbers: int
+    numbers: Annotated[Float64, "N"]
+    """Those of all costs, without what differs between objectives of this structure."""
     anchors: tuple[Anchor, ...]
     """Link poses that starts are led to."""
 
@@ -35,19 +36,22 @@ class Structure:
         self, objectives: Sequence[Objective]
     ) -> tuple[Annotated[Float64, "B N"], Annotated[Float64, "B R"]]:
         """Return the numbers and weights of objectives of this structure."""
-        numbers = np.empty((len(objectives), self.num_numbers))
+        numbers = np.empty((len(objectives), len(self.numbers)))
         weights = np.empty((len(objectives), self.ends[-1]))
-        first = at = 0
-        for k, (rows, last) in enumerate(zip(self.rows, self.ends, strict=True)):
-            costs = [objective.costs[k] for objective in objectives]
-            for part in (*KINDS[type(costs[0])].numbers(self.robot, costs), rows.constant):
-                width = part.shape[-1]
-                numbers[:, first : first + width] = part
-                first += width
-            weight = np.array([cost.weight for cost in costs])
-            weights[:, at:last] = weight[:, None] if weight.ndim == 1 else weight
-            at = last
+        numbers[:] = self.numbers
+        for b, objective in enumerate(objectives):
+            for part, cost in zip(self.parts, objective.costs, strict=True):
+                part.write(cost, numbers[b, part.numbers])
+                weights[b, part.rows] = cost.weight
         return numbers, weights
+
+
+class Part(NamedTuple):
+    """Where a cost is in what is packed, and how its numbers come there."""
+
+    write: Callable[[Any, Float64], None]
+    numbers: slice
+    rows: slice
 
 
 def pack_structure(robot: RobotModel, objective: Objective, free: Annotated[Bool, "nv"]) -> Structure:
@@ -64,6 +68,7 @@ def pack_structure(robot: RobotModel, objective: Objective, free: Annotated[Bool
     tree, frames = _tree(robot, rows, free)
     table = np.zeros((len(rows), codes.ROW_SIZE), dtype=np.int64)
     lists: list[int] = []
+    parts: list[Part] = []
     first, numbers = 0, 0
     for k, (cost, own) in enumerate(zip(objective, rows, strict=True)):
         table[k, codes.CODE] = getattr(codes, own.code)
@@ -74,10 +79,15 @@ def pack_structure(robot: RobotModel, objective: Objective, free: Annotated[Bool
         table[k, codes.COUNT] = len(own.listed)
         table[k, codes.VARIANT] = getattr(codes, own.variant) if own.variant else 0
         lists += own.listed
-        first += own.size
-        numbers += sum(part.shape[-1] for part in KINDS[type(cost)].numbers(robot, [cost])) + len(
-            own.constant
+        parts.append(
+            Part(
+                KINDS[type(cost)].write,
+                slice(numbers, numbers + len(own.numbers)),
+                slice(first, first + own.size),
+            )
         )
+        first += own.size
+        numbers += len(own.numbers)
     sizes = [own.size for own in rows]
     anchors = anchors_of(robot, objective, free)
     costs: Costs = codes.Costs(
@@ -87,7 +97,13 @@ def pack_structure(robot: RobotModel, objective: Objective, free: Annotated[Bool
         np.repeat([cost.one_sided for cost in objective], sizes),
     )
     ends = tuple(np.cumsum(sizes).tolist())
-    return Structure(robot, codes.Model(tree, _moving(robot, free), costs), rows, ends, numbers, anchors)
+    return Structure(
+        codes.Model(tree, _moving(robot, free), costs),
+        tuple(parts),
+        ends,
+        np.concatenate([own.numbers for own in rows]),
+        anchors,
+    )
 
 
 def _moving(robot: RobotModel, free: Annotated[Bool, "nv"]) -> "Moving":

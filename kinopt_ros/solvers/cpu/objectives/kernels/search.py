@@ -13,7 +13,7 @@ from kinopt_ros.solvers.cpu.objectives.kernels.descent import (
     new_room,
     stand,
 )
-from kinopt_ros.solvers.cpu.objectives.kernels.terms import value_of, violation_of
+from kinopt_ros.solvers.cpu.objectives.kernels.terms import price, value_of, violation_of
 
 __all__ = ["STEPS", "Asked", "Outcome", "search"]
 
@@ -37,7 +37,8 @@ class Outcome(NamedTuple):
     q: Annotated[Float64, "B nq"]
     multipliers: Annotated[Float64, "B R"]
     value: Annotated[Float64, "B"]
-    """Sum of weighted squares; infinite before the first start."""
+    """Sum of weighted squares, corrected by the multipliers for what is left of violations; infinite before the first
+    start."""
     violation: Annotated[Float64, "B"]
     history: Annotated[Float64, "B H"]
     steps: Annotated[Int64, "B"]
@@ -77,8 +78,11 @@ def _search_in(room, model, asked, budget, outcome):
             outcome.tried[b] += 1
             outcome.steps[b] += made
             spent += made
-            value = 2.0 * value_of(costs, weights, room.here.r)
             violation = violation_of(costs, weights, room.here.r)
+            # What is left of a violation lowers the sum; answers are compared by what it were without.
+            value = 2.0 * (
+                value_of(costs, weights, room.here.r) + rho * price(costs, weights, room.here.r, room.y)
+            )
             if at_start <= allowed and not violation <= allowed:
                 # A start at which constraints hold is better than an end at which they do not.
                 stand(model, numbers, start, room)

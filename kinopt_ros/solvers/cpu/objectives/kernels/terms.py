@@ -44,6 +44,17 @@ def violation_of(costs, weights, r):
 
 
 @njit(**FAST_INNER)
+def price(costs, weights, r, y):
+    """Return the product of constraints and multipliers by rho: by how much f, divided by rho, were higher where all of
+    them held exactly."""
+    total = 0.0
+    for i in range(r.shape[0]):
+        if costs.holds[i] and weights[i] != 0.0:
+            total += y[i] * r[i]
+    return total
+
+
+@njit(**FAST_INNER)
 def merit(costs, weights, r, y, rho):
     """Return what a step has to lower: f + rho |c + y|^2 / 2."""
     total = 0.0
