@@ -6,6 +6,7 @@ import gc
 import os
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator
 from importlib import import_module
@@ -55,14 +56,21 @@ nearest.load_or_compile(may_compile=True)
 )
 """What has little in common: the second compiles shapes, which the first needs last, and what motions do not need."""
 
+COMPILERS = 900.0
+"""Longest time for that, s."""
+
 
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Compile once what every one of several processes would compile for itself: two minutes of work where numba has
     kept nothing yet. What fails here is for the tests to tell."""
     if session.config.getoption("numprocesses", None):  # the processes themselves have none
         compilers = [subprocess.Popen([sys.executable, "-c", part]) for part in PARTS]
+        end = time.monotonic() + COMPILERS
         for compiler in compilers:
-            compiler.wait()
+            try:
+                compiler.wait(max(end - time.monotonic(), 0.0))
+            except subprocess.TimeoutExpired:
+                compiler.kill()
 
 
 @pytest.fixture(scope="session")

@@ -20,7 +20,9 @@ def load_coal() -> Any:
     try:
         import coal
     except ImportError as error:
-        raise MissingPackageError("collision checks need the package coal (pip install coal)") from error
+        raise MissingPackageError(
+            "collision checks need the package coal (pip install coal, or kinopt_ros[collision])"
+        ) from error
     return coal
 
 

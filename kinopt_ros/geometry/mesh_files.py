@@ -92,23 +92,25 @@ def _in_package(uri: str, near: Path | None, packages: Mapping[str, Path]) -> Pa
         raise InvalidShapeError(
             f"the mesh {quoted(uri)} leaves its package by '..'; allowed are paths inside it"
         )
-    folders = [folder for folder in package_folders(name, near, packages) if is_folder(folder)]
-    if not folders:
-        where = "AMENT_PREFIX_PATH, ROS_PACKAGE_PATH" + (
-            " and above the URDF's file"
-            if near is not None
-            else " (the URDF's file is not known, only its text)"
-        )
-        # Not which mesh: the sentence is the same for all of the package, so that links can be named together.
-        raise InvalidShapeError(f"the package {quoted(name)} of its mesh is not found; looked for in {where}")
-    for folder in folders:
+    first = None
+    # One after the other: to look below ROS_PACKAGE_PATH takes longer than to find most.
+    for folder in package_folders(name, near, packages):
+        if not is_folder(folder):
+            continue
+        first = folder if first is None else first
         path = folder / rest
         if is_file(path):
             _refuse_escape(uri, path, folder, name)
             return path
-    raise InvalidShapeError(
-        f"the mesh {quoted(uri)} does not exist: there is no file {quoted(str(folders[0] / rest), 300)}"
+    if first is not None:
+        raise InvalidShapeError(
+            f"the mesh {quoted(uri)} does not exist: there is no file {quoted(str(first / rest), 300)}"
+        )
+    where = "AMENT_PREFIX_PATH, ROS_PACKAGE_PATH" + (
+        " and above the URDF's file" if near is not None else " (the URDF's file is not known, only its text)"
     )
+    # Not which mesh: the sentence is the same for all of the package, so that links can be named together.
+    raise InvalidShapeError(f"the package {quoted(name)} of its mesh is not found; looked for in {where}")
 
 
 def _refuse_escape(uri: str, path: Path, folder: Path, name: str) -> None:

@@ -262,7 +262,11 @@ class KinoptNode(ManagedNode):
             lambda: self.get_clock().now().nanoseconds,
             lambda: unheard(self._shared, motions),
             lambda message, robot: begin_of(
-                message, robot, self._shared.joint_states.of(robot), self.get_clock().now().nanoseconds
+                message,
+                robot,
+                self._shared.joint_states.of(robot),
+                self.get_clock().now().nanoseconds,
+                self._shared.parameter("start_delay"),
             ),
         )
         self._controllers = Controllers(self._shared, self.urgent)

@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary, WeakSet
 
 import numpy as np
 
+from kinopt_ros.collision.coal_geometry import load_coal
 from kinopt_ros.errors import KinoptError, MissingPackageError, NotReadyError, said_by
 from kinopt_ros.geometry.shapes import Box, PlacedShape, Sphere
 from kinopt_ros.kinematics.angled_robot import angled_robot
@@ -83,6 +84,7 @@ def _prepare(robot: RobotModel) -> None:
     shapes = tuple(PlacedShape(shape, np.eye(4)) for shape in (Box(1.0, 1.0, 1.0), Sphere(1.0)))
     scene = Scene(objects={"far away": SceneObject("far away", shapes, far)})
     q = robot.default_q[None]
+    load_coal()  # before anybody waits for a compiler in vain
     check_collisions(robot, scene, q)
     check_wanted()
     clearance_of(robot, scene, q[0])

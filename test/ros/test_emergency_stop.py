@@ -115,6 +115,17 @@ def ends_at_rest(message: JointTrajectory) -> bool:
     return not np.abs(message.points[-1].velocities).any()
 
 
+@pytest.mark.parametrize(("ahead", "as_measured"), [(0, False), (100_000_000, True)])
+def test_a_controller_that_does_not_keep_stamps_is_stopped_where_it_is(ahead: int, as_measured: bool) -> None:
+    """It has begun when the motion came, before the stamp: the stop of the motion as published set it back by 0.2 rad."""
+    world = World(PANDA, a_move())
+    world.now += 300_000_000
+    world.measured(world.motion.at(world.now + ahead))
+    stop = world.emergency()
+    assert ends_at_rest(stop)
+    assert ("from where it was measured" in world.said[0]) == as_measured
+
+
 def test_a_robot_whose_driver_measures_no_velocity_is_not_sent_back() -> None:
     """It was to be within 0.1 s where it had been measured, though it went at 1 rad/s."""
     world = World(PANDA, a_move())

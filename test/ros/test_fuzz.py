@@ -456,8 +456,8 @@ PARAMETERS = (
     "robot_description", "robot_description_semantic", "solver", "ik.solver", "allow_fallback", "default_group",
     "ik.timeout", "ik.max_timeout", "ik.position_tolerance", "ik.orientation_tolerance", "ik.avoid_collisions",
     "ik.clearance", "max_batch", "state_timeout",
-    "velocity_scaling", "acceleration_scaling", "start_state_tolerance", "controller_joints", "threads", "queue_size",
-    "batching", "fallback_chain", "record_failures", "cpu.max_restarts", "cpu.threads",
+    "velocity_scaling", "acceleration_scaling", "start_delay", "start_state_tolerance", "controller_joints",
+    "threads", "queue_size", "batching", "fallback_chain", "record_failures", "cpu.max_restarts", "cpu.threads",
 )  # fmt: skip
 
 

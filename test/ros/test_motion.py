@@ -14,7 +14,7 @@ from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.ros.client.client import Client
 from kinopt_ros.ros.messages.conversions import matrices_from_poses, seconds
-from kinopt_ros.ros.motion.published import BEGINS_AFTER
+from kinopt_ros.ros.robot.parameters import START_DELAY
 from kinopt_ros.status import Status
 from kinopt_ros.verification.verify import ON_THE_WAY
 
@@ -42,14 +42,14 @@ def controller_accepts(message: Any, joints: list[str]) -> None:
 
 def test_a_motion_ends_at_the_target_and_keeps_the_limits(client: Client) -> None:
     goal = pose(0.45, -0.2, 0.4)
-    before = client.node.get_clock().now() + Duration(nanoseconds=BEGINS_AFTER)
+    before = client.node.get_clock().now() + Duration(seconds=START_DELAY)
     report, trajectory = client.move_to(target(goal))
     assert report.status.code == Status.SUCCESS, report.status.message
     assert trajectory is not None
     controller_accepts(trajectory, ARM)
     # Joint states are stamped by the node's clock: it says when the motion begins, a little ahead.
     begin = Time.from_msg(trajectory.header.stamp, ClockType.ROS_TIME)
-    assert before < begin <= client.node.get_clock().now() + Duration(nanoseconds=BEGINS_AFTER)
+    assert before < begin <= client.node.get_clock().now() + Duration(seconds=START_DELAY)
     assert trajectory.header.frame_id == "panda_link0"
     np.testing.assert_array_equal(trajectory.points[0].positions, list(READY.values()))
     q = PANDA.default_q.copy()

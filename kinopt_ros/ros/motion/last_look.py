@@ -28,7 +28,7 @@ from kinopt_ros.robot.turns import endless_variables
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import trajectory_from_message
 from kinopt_ros.ros.motion.beside import check_beside, variables_of, without
-from kinopt_ros.ros.motion.published import BEGINS_AFTER, Published, followed
+from kinopt_ros.ros.motion.published import Published, followed, not_begun_since
 from kinopt_ros.ros.robot.joint_states import JUMP_SECONDS, LATEST, UNREAD_SECONDS, RobotState
 from kinopt_ros.ros.robot.loader import LoadedRobot
 from kinopt_ros.scene.scene import Scene
@@ -310,7 +310,7 @@ def _check_is_not_in(one: Published, begin: Annotated[Float64, "nq"], state: Rob
         return
     setup = servo_setup(one.robot, one.robot.root_link, one.robot.root_link, joints)
     over = now >= motion.end and setup.away(begin[setup.variables], motion.at(now).position).max() <= AWAY
-    begun = motion.start - BEGINS_AFTER <= now < min(motion.end, motion.start + round(LATEST * 1e9))
+    begun = not_begun_since(motion) <= now < min(motion.end, motion.start + round(LATEST * 1e9))
     if begun or (not over and followed(motion, setup, state, now, AWAY)):
         raise StartStateError(
             "the robot is in a motion that this node has published before: when the next one begins, it will be "

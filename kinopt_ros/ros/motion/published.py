@@ -15,18 +15,17 @@ from kinopt_ros.planning.servo.setup import ServoSetup
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.messages.conversions import trajectory_from_message
 from kinopt_ros.ros.robot.joint_states import LATEST, RobotState
+from kinopt_ros.ros.robot.parameters import MOST_DELAY, START_DELAY
 from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND, JointTrajectory
 
 EARLIEST = -0.05
 """How late joint states may arrive by their stamps, s, at least (LATEST: at most), for a motion that leaves another
 one: its stamp means something to a controller of the same clock only. Another one would leave a part of the motion out,
 in a jump."""
-BEGINS_AFTER = 100_000_000
-"""Time between sending a motion from rest and its begin, ns: controllers have it by then, also on a busy machine. The
-robot counts as being in it before, as it stands where that begins."""
+_ALIKE = 2e-3
+"""Difference between positions that measurements do not tell apart, rad or m."""
 EARLIEST_AT_ONCE = -0.02
-"""As EARLIEST, for what is sent a few ms before it leaves another motion, servo's motions and brakes. A controller
-whose clock is behind begins with those later, without a jump."""
+"""As EARLIEST, for what is sent a few ms before it leaves another motion: servo's motions and brakes."""
 _AHEAD = 10**9
 """Longest time by which a motion is published before it begins, ns."""
 
@@ -94,7 +93,7 @@ def followed(motion: Commanded, setup: ServoSetup, state: RobotState, now: int, 
         tolerance: rad or m by which the robot may be elsewhere, besides the way that it is late.
     """
     behind = round(float(state.behind[setup.variables].max()) * NANOSECONDS_PER_SECOND)
-    if not motion.start - BEGINS_AFTER <= now < motion.end + behind:
+    if not not_begun_since(motion) <= now < motion.end + behind:
         return False
     measured, late = state.q[setup.variables], LAG / NANOSECONDS_PER_SECOND
     # Where it was when it was measured counts: it may have begun, or ended, since.
@@ -104,16 +103,26 @@ def followed(motion: Commanded, setup: ServoSetup, state: RobotState, now: int, 
     )
 
 
+def not_begun_since(motion: Commanded) -> int:
+    """Return the earliest time at which a motion may have been sent that has not begun, ns of the node's clock.
+
+    The robot counts as being in it from then on, as it stands where that begins.
+    """
+    return motion.start - round(MOST_DELAY * NANOSECONDS_PER_SECOND)
+
+
 def followed_motion(
     published: Iterable[Published], setup: ServoSetup, state: RobotState, now: int, tolerance: float
 ) -> Commanded | None:
-    """Return the motion of these joints that was published last if the robot is in it; else None. Arguments as of
-    ``followed``."""
-    motions = (motion.commanded(setup.joints) for motion in published)
+    """Return the motion of these joints that was published last if the robot is in it, and it is no brake: nobody knows
+    exactly where in that the joints are. Else None. Arguments as of ``followed``."""
+    motions = (motion.commanded(setup.joints) for motion in published if not motion.brakes)
     return next((m for m in motions if m is not None and followed(m, setup, state, now, tolerance)), None)
 
 
-def begin_of(message: TrajectoryMessage, robot: RobotModel, state: RobotState, now: int) -> int | None:
+def begin_of(
+    message: TrajectoryMessage, robot: RobotModel, state: RobotState, now: int, delay: float = START_DELAY
+) -> int | None:
     """Return when a motion is to begin that stands at its first point, ns of the node's clock; None: when its
     controller gets it, by any clock.
 
@@ -125,25 +134,46 @@ def begin_of(message: TrajectoryMessage, robot: RobotModel, state: RobotState, n
         robot: its robot.
         state: as measured.
         now: ns of the node's clock.
+        delay: s until then; 0: it begins when its controller gets it.
     """
-    if not message.points or any(message.points[0].velocities):
+    if not delay or not message.points or any(message.points[0].velocities):
         return None
     index = [robot.variable_index[name] for name in message.joint_names]
     late = state.late[index]
     alike = (late >= EARLIEST) & (late <= LATEST)
     if state.stamped is None or not (state.stamped[index] & alike).all():
         return None  # nobody knows the controller's clock, or it is another one
-    return now + BEGINS_AFTER
+    return now + round(delay * NANOSECONDS_PER_SECOND)
 
 
-def check_clock(
-    state: RobotState, setup: ServoSetup, earliest: float = EARLIEST, latest: float = LATEST
-) -> None:
-    """Raise StartStateError if who measures the joints has another clock, as far as stamps tell: how late joint states
-    arrive by them, s, at least and at most."""
+def check_keeps_stamps(motion: Commanded, setup: ServoSetup, state: RobotState, now: int) -> None:
+    """Raise StartStateError if the robot is as far ahead of a motion as by a controller that began when it came.
+
+    Whatever leaves the motion would set the joints back.
+
+    Args:
+        motion: the robot is in it, or was sent it.
+        setup: the robot and the motion's joints.
+        state: as measured, of all these joints.
+        now: ns of the node's clock.
+    """
+    measured = state.q[setup.variables]
+    then = now - round(float(state.behind[setup.variables].max()) * NANOSECONDS_PER_SECOND)
+    ahead = then + round(START_DELAY * NANOSECONDS_PER_SECOND)
+    away, away_ahead = (setup.away(measured, motion.at(time).position).max() for time in (then, ahead))
+    if away_ahead + _ALIKE < away:
+        raise StartStateError(
+            "the robot is ahead of the motion that it is in, as by a controller that does not keep the stamps of "
+            "trajectories: what leaves the motion would set it back. Parameter start_delay: 0.0 is for such controllers"
+        )
+
+
+def check_clock(state: RobotState, setup: ServoSetup, earliest: float = EARLIEST) -> None:
+    """Raise StartStateError if who measures the joints has another clock, as far as stamps tell; ``earliest``: see
+    EARLIEST. One that is far behind begins late, and goes there from where the joints are as fast as the stamp says."""
     for name, k in zip(setup.joints, setup.variables, strict=True):
         late = float(state.late[k])
-        if not earliest <= late <= latest:
+        if not earliest <= late <= LATEST:
             when = f"{-late:.2g} s ahead of" if late < 0.0 else f"{late:.2g} s behind"
             raise StartStateError(
                 f"the motion begins at a time of the node's clock, but the joint state of {name!r} is stamped {when} "

@@ -189,7 +189,7 @@ class MovingGoal(KeptGoal):
 
         Args:
             claim: the right to move its joints.
-            message: the trajectory; it begins when it comes.
+            message: the trajectory, from rest; its stamp does not count.
             names: controllers that may do it; none: any.
 
         Raises:

@@ -31,6 +31,10 @@ from kinopt_ros.scene.tool_frames import tool_frames
 from kinopt_ros.solvers.base import Option
 from kinopt_ros.solvers.registry import AUTO, list_solvers, solver_class, solver_names
 
+START_DELAY, MOST_DELAY = 0.1, 0.2
+"""Time from sending a motion from rest until its begin, s, and the longest: controllers have it by then, also on a
+busy machine."""
+
 _TINY = 1e-9
 _SOLVERS = ("solver", "ik.solver", "trajectory.solver")
 _DESCRIPTIONS = ("robot_description", "robot_description_semantic")
@@ -279,6 +283,15 @@ SPECS = (
         "inwards only.",
         0.0,
         0.1,
+    ),
+    Spec(
+        "start_delay",
+        START_DELAY,
+        "Time from publishing a motion from rest until the begin that its stamp says (s), where stamps of joint states "
+        "say that the controller has the node's clock. 0: the stamp is 0, and the motion begins when it comes, for "
+        "controllers that do not keep stamps; what leaves it half way makes the joints step by their way in that time.",
+        0.0,
+        MOST_DELAY,
     ),
     Spec(
         "limit_tolerance",

@@ -1,6 +1,5 @@
 """~/emergency_stop: true ends whatever this node moves, as fast as the limits allow; nothing moves until false."""
 
-import math
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,7 +16,13 @@ from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import sentence_of, trajectory_message
 from kinopt_ros.ros.motion.brakes import credible
 from kinopt_ros.ros.motion.output import MotionOutput
-from kinopt_ros.ros.motion.published import EARLIEST_AT_ONCE, Published, check_clock, followed
+from kinopt_ros.ros.motion.published import (
+    EARLIEST_AT_ONCE,
+    Published,
+    check_clock,
+    check_keeps_stamps,
+    followed,
+)
 from kinopt_ros.ros.motion.rights import Stop
 from kinopt_ros.ros.motion.stop_watch import WATCHED, Stopped, StopWatch
 from kinopt_ros.ros.robot.joint_states import RobotState
@@ -159,22 +164,27 @@ class EmergencyStop:
             return ""
         state, now = self._context.joint_states.of(robot), self._now()
         self._stopped.append(Stopped(setup, now, published.end, published.at(now).position))
-        if self._is_elsewhere(setup, state, published, now):
+        if self._is_elsewhere(setup, state, published, now, one.brakes):
             return self._brake_as_measured(claim, setup, state, published, now)
         if now >= published.end:
             return ""
         return self._brake_as_published(claim, setup, state, published)
 
-    def _is_elsewhere(self, setup: ServoSetup, state: RobotState, published: Commanded, now: int) -> bool:
-        """Check whether the robot is not in the motion that was published, or its controller's clock not in step with
-        the node's, as far as it is known where it is."""
+    def _is_elsewhere(
+        self, setup: ServoSetup, state: RobotState, published: Commanded, now: int, brakes: bool
+    ) -> bool:
+        """Check whether the robot is not in the motion that was published, or not at the time that the node reckons
+        with, as far as it is known where it is; where a brake leads is up to the controller."""
         index, context = setup.variables, self._context
         if not state.known[index].all() or state.age[index].max() > context.parameter("servo.state_timeout"):
             return False  # what was commanded is known
         if not credible(setup, state):
             return False
+        if brakes:
+            return True
         try:
-            check_clock(state, setup, EARLIEST_AT_ONCE, math.inf)
+            check_clock(state, setup, EARLIEST_AT_ONCE)
+            check_keeps_stamps(published, setup, state, now)
         except StartStateError:
             return True
         return not followed(published, setup, state, now, context.parameter("servo.tracking_tolerance"))

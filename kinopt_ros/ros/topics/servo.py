@@ -31,7 +31,13 @@ from kinopt_ros.ros.context import Context, assumed_default, moving
 from kinopt_ros.ros.messages.conversions import said, sentence_of, status_message, trajectory_message
 from kinopt_ros.ros.motion.last_look import PlannedFor, check_has_not_jumped, check_is_at_rest
 from kinopt_ros.ros.motion.output import EmergencyStopError, MotionOutput
-from kinopt_ros.ros.motion.published import EARLIEST_AT_ONCE, check_clock, followed_motion
+from kinopt_ros.ros.motion.published import (
+    EARLIEST_AT_ONCE,
+    check_clock,
+    check_keeps_stamps,
+    followed_motion,
+    not_begun_since,
+)
 from kinopt_ros.ros.motion.rights import Claim
 from kinopt_ros.ros.requests.servo_commands import (
     TARGET,
@@ -222,7 +228,8 @@ class ServoTopic:
                     Status.PREEMPTED, f"{lost_to} has the robot now; the next command of servo ends that"
                 )
         loaded = context.loaded
-        if loaded is not self._loaded or (self._session is not None and now < self._session.commanded.start):
+        session = self._session
+        if loaded is not self._loaded or (session is not None and now < not_begun_since(session.commanded)):
             # Another robot, or time that was set back: what was commanded means nothing any more.
             self._loaded, self._session, self._command = loaded, None, None
         if incoming is None and self._command is None and self._session is None:
@@ -306,7 +313,7 @@ class ServoTopic:
         index = setup.variables
         check_has_not_jumped(setup.robot, state, index)
         # Here alone: the node's simulated time may be a step behind for a moment, and does not end what runs.
-        check_clock(state, setup, EARLIEST_AT_ONCE, math.inf)
+        check_clock(state, setup, EARLIEST_AT_ONCE)
         check_begins_inside(setup.robot, setup.joints, index, state.q[index], setup.start_tolerance)
         if self._claim is None or not self._claim.holds:
             self._claim = self._output.claim("servo", self._lose, self._stops)
@@ -314,6 +321,7 @@ class ServoTopic:
         begin = followed_motion(self._output.published, setup, state, now, tolerance)
         self._followed = None if begin is None else begin.start
         if begin is not None:
+            check_keeps_stamps(begin, setup, state, now)
             self._session = Session(setup, begin, goes_on=True)
             return
         check_is_at_rest(setup.robot, state, index.tolist())

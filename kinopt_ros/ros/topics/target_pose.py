@@ -47,7 +47,7 @@ from kinopt_ros.ros.motion.last_look import (
     check_others_at_rest,
 )
 from kinopt_ros.ros.motion.output import MotionOutput
-from kinopt_ros.ros.motion.published import check_clock, followed_motion
+from kinopt_ros.ros.motion.published import check_clock, check_keeps_stamps, followed_motion
 from kinopt_ros.ros.motion.rights import Claim
 from kinopt_ros.ros.motion.run import MotionRun
 from kinopt_ros.ros.motion.watched import WatchedMotions
@@ -149,9 +149,8 @@ class TargetPoseTopic:
         waited = self._wait_until_still(claim, self._output.is_executed)
         deadline, lead = start + waited + self._context.parameter("ik.timeout"), LEAD
         for number in range(1, PLANS + 1):
-            # A brake that came meanwhile is left without a step, unless the robot is not seen in it.
-            if number > 2:
-                deadline += self._wait_until_still(claim, lambda: self._output.brakes)
+            # One may come at any time. Nobody knows exactly where in it the joints are: it is not left half way.
+            deadline += self._wait_until_still(claim, lambda: self._output.brakes)
             self._wait_until_prepared(claim, deadline)
             begin = time.monotonic()
             planned = self._plan(target, report, deadline, lead)
@@ -237,7 +236,7 @@ class TargetPoseTopic:
         if not (_note_end(robot, problem, motion, report) and _note_motion(motion, report)):
             return None
         message = trajectory_message(motion.trajectory, robot.root_link)
-        if left is not None:  # one that begins at rest begins when it comes
+        if left is not None:  # when one from rest begins is up to the output
             message.header.stamp.sec, message.header.stamp.nanosec = divmod(left.start, 10**9)
         if problem.scene is not None:
             names = robot.variable_names
@@ -286,6 +285,7 @@ class TargetPoseTopic:
             others = np.setdiff1d(np.flatnonzero(state.known), setup.variables).tolist()
             check_is_at(setup.robot, state, around, others)
             check_others_at_rest(setup.robot, state, others, self._context.parameter("state_timeout"))
+        check_keeps_stamps(left.motion, setup, state, now)
         followed = followed_motion(self._output.published, setup, state, now, AWAY)
         # Who lost the joints may have sent a brake meanwhile, and a robot that has just begun to brake is near to both.
         if followed is None or followed.start != left.motion.start:
