@@ -117,7 +117,7 @@ def ends_at_rest(message: JointTrajectory) -> bool:
 
 @pytest.mark.parametrize(("ahead", "as_measured"), [(0, False), (100_000_000, True)])
 def test_a_controller_that_does_not_keep_stamps_is_stopped_where_it_is(ahead: int, as_measured: bool) -> None:
-    """It has begun when the motion came, before the stamp: the stop of the motion as published set it back by 0.2 rad."""
+    """It has begun when the motion came, before the stamp: the stop of the published motion set it back by 0.2 rad."""
     world = World(PANDA, a_move())
     world.now += 300_000_000
     world.measured(world.motion.at(world.now + ahead))
