@@ -346,7 +346,7 @@ class Patient(SimulatedRobotTopics):
 
 
 class Ahead(Patient):
-    """One whose clock nobody has set: it drops stops, as they are over by that."""
+    """One whose clock nobody has set: it drops stops that begin at a time of the node's, as they are over by that."""
 
     ahead = 10**18
 
@@ -374,7 +374,9 @@ def test_the_end_of_the_node_stops_the_motion_that_it_has_published(
     assert np.abs(position[:7] - motion.points[-1].positions).max() > 0.05  # it has not gone on to its end
     assert process.stop() == 0, process.log_text()
     assert "shutdown: the robot brakes" in process.log_text()
-    assert "within the limits" in process.log_text()
+    # It is stopped where it is measured if joint states tell of another clock: a patient one may be far behind, too.
+    said = ("from where it was measured", "within the limits")
+    assert any(one in process.log_text() for one in said), process.log_text()
     topics.close()
 
 
