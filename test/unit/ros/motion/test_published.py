@@ -106,10 +106,8 @@ def test_a_brake_is_not_gone_on_from() -> None:
     setup = servo_setup(PANDA, PANDA.root_link, PANDA.root_link, tuple(ARM))
     points = [
         JointTrajectoryPoint(positions=Measured.position, velocities=[0.0] * 7, accelerations=[0.0] * 7)
-    ] * 2
-    points[1] = JointTrajectoryPoint(
-        positions=Measured.position, velocities=[0.0] * 7, accelerations=[0.0] * 7
-    )
+        for _ in range(2)
+    ]
     points[1].time_from_start.sec = 1
     message = JointTrajectory(joint_names=ARM, points=points)
     state = states(0.0).of(PANDA)
