@@ -56,7 +56,8 @@ view: $(VENV)/.run $(VENV)/.view ## node, simulated robot, and a page in the bro
 	@$(VENV)/bin/kinopt view --simulate $(ARGS)
 
 # Chromium is a package of the system: apt-get install chromium.
-pictures: $(VENV)/.run $(VENV)/.view $(VENV)/.pictures ## the pictures of docs/viewer.md, by a browser without a screen
+pictures: $(VENV)/.run $(VENV)/.test $(VENV)/.view $(VENV)/.pictures ## the pictures of the book; those of docs/viewer.md by a browser without a screen
+	@PYTHONPATH=test:tools $(VENV)/bin/python tools/book_pictures.py $(ARGS)
 	@PYTHONPATH=test:tools $(VENV)/bin/python tools/viewer_pictures.py $(ARGS)
 
 interfaces: $(VENV)/.run ## build MoveIt's and the controllers' interfaces where they are missing, and say what to source

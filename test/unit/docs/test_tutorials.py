@@ -10,7 +10,11 @@ from support.pages import ROOT
 
 from kinopt_ros.cli import main
 
-PAGES = sorted((ROOT / "docs").glob("tutorials/*.md")) + sorted((ROOT / "docs").glob("coming_from/*.md"))
+PAGES = [
+    page
+    for room in ("tutorials", "coming_from", "explain")
+    for page in sorted((ROOT / "docs").glob(f"{room}/*.md"))
+]
 NEEDS = {"gradients": ("jax",), "jax_batches": ("jax", "jaxlie"), "moveit": ("coal",)}
 """Packages that pages need beside those that all need."""
 
