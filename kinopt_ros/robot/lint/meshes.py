@@ -20,8 +20,13 @@ def mesh_file(uri: str, urdf: Path) -> Path | None:
         name, _, rest = uri.removeprefix("package://").partition("/")
         if not name or ".." in Path(rest).parts:
             return None
-        places = [place / rest for place in package_folders(name, urdf) if is_folder(place)]
-        return next((place for place in places if is_file(place)), places[0] if places else None)
+        first = None
+        for place in package_folders(name, urdf):  # one at a time: some are searched for
+            if is_file(place / rest):
+                return place / rest
+            if first is None and is_folder(place):
+                first = place / rest
+        return first
     if uri.startswith("file://"):
         return Path(uri.removeprefix("file://"))
     if "://" in uri:
