@@ -16,6 +16,7 @@
     along:                              # what holds all the way
       - {upright: panda_hand, tilt: 0.1}
       - {straight: panda_hand, tolerance: 0.005}
+      - {joint_range: panda_joint2, lower: -1.2, upper: 1.2}    # one end will do
     clearance: 0.01                     # and the other arguments of ``trajectory_problem`` that are numbers
 """
 

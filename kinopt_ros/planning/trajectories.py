@@ -121,7 +121,8 @@ class _Search:
 
     def _check_start(self) -> None:
         if not self._validity.keeps_constraints(self._q0):
-            raise Stopped(Status.START_STATE_VIOLATES_PATH_CONSTRAINTS, f"the start {BREAKS}")
+            why = self._validity.breaches(self._q0)
+            raise Stopped(Status.START_STATE_VIOLATES_PATH_CONSTRAINTS, f"the start {BREAKS}{why}")
         if self._problem.scene is None:
             return
         begin = time.perf_counter()

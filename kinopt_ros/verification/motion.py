@@ -169,9 +169,8 @@ class _AlongDemand:
             pause()
             breach = along.breach(self.robot, self.problem.base_link, full, times)
             if breach is not None:
-                found.append(
-                    Violation(ALONG, breach.message, time=breach.time, value=breach.value, limit=breach.limit)
-                )
+                said = f"after {breach.time:.3f} s {breach.message}"
+                found.append(Violation(ALONG, said, time=breach.time, value=breach.value, limit=breach.limit))
         return f"{ALONG} {how}", found
 
 

@@ -104,7 +104,8 @@ class GoalConfigurations:
         problem, variables = self._problem, self._problem.variables
         if isinstance(goal, JointGoal):
             if not self._validity.keeps_constraints(goal.q):
-                raise Stopped(Status.GOAL_VIOLATES_PATH_CONSTRAINTS, f"the {what} {BREAKS}")
+                why = self._validity.breaches(goal.q)
+                raise Stopped(Status.GOAL_VIOLATES_PATH_CONSTRAINTS, f"the {what} {BREAKS}{why}")
             q = nearest_equivalent(goal.q, near[variables], self._continuous)
             if not self._validity.is_free(q):
                 why = self._validity.collisions(q)
@@ -126,8 +127,9 @@ class GoalConfigurations:
         found = [row for row in result.q[0] if np.isfinite(row).all()]
         kept = [row for row in found if self._validity.keeps_constraints(row)]
         if found and not kept:
+            why = self._validity.breaches(found[0])
             raise Stopped(
-                Status.GOAL_VIOLATES_PATH_CONSTRAINTS, f"the {what}, where it was reached, {BREAKS}"
+                Status.GOAL_VIOLATES_PATH_CONSTRAINTS, f"the {what}, where it was reached, {BREAKS}{why}"
             )
         free = [row for row in kept if self._validity.is_free(row)]
         if not free and found:

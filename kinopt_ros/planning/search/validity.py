@@ -64,6 +64,17 @@ class ValidityChecker:
         problem = self._problem
         return bool(keeps_constraints(self._robot, problem, problem.whole(q)[None])[0])
 
+    def breaches(self, q: Annotated[Float64, "n"]) -> str:
+        """Return the end of a sentence that says by what a configuration breaks what is to hold all the way."""
+        problem, full, now = self._problem, self._problem.whole(q)[None], np.zeros(1)
+        broken = [
+            along.breach(self._robot, problem.base_link, full, now)
+            for along in problem.along
+            if not along.kept(self._robot, problem.base_link, full).all()
+        ]
+        said = [breach.message for breach in broken if breach is not None]
+        return f": {'; '.join(said)}" if said else ""
+
     def collisions(self, q: Annotated[Float64, "n"]) -> str:
         """Return the end of a sentence that says what is in collision, for problems with a scene."""
         problem = self._problem

@@ -19,6 +19,7 @@ class Breach:
     """Where a motion breaks a constraint the most."""
 
     message: str
+    """What is broken, and by how much; the time is said by who asks."""
     time: float
     """Time from the start, s."""
     value: float | None = None

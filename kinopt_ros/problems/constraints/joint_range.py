@@ -61,8 +61,7 @@ class JointRange(PathConstraint):
             return None
         value = float(full[k, robot.variable_index[self.variable]])
         return Breach(
-            f"{self.variable!r} is at {value:.6g} after {times[k]:.3f} s; it shall keep to {self.lower:g} to "
-            f"{self.upper:g}",
+            f"{self.variable!r} is at {value:.6g}; it shall keep to {self.lower:g} to {self.upper:g}",
             time=float(times[k]),
             value=value,
             limit=self.lower if value < self.lower else self.upper,

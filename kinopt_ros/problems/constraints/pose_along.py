@@ -55,8 +55,7 @@ class PoseAlong(PathConstraint):
             return None
         k = int(np.argmax(np.where(within, -1.0, distance + angle)))
         return Breach(
-            f"{self.target.link!r} is {distance[k]:.3g} m and {angle[k]:.3g} rad from the pose that it shall keep, "
-            f"after {times[k]:.3f} s",
+            f"{self.target.link!r} is {distance[k]:.3g} m and {angle[k]:.3g} rad from the pose that it shall keep",
             time=float(times[k]),
         )
 

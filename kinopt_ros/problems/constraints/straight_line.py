@@ -65,8 +65,7 @@ class StraightLine(Immutable, PathConstraint):
         if off[k] <= self.tolerance:
             return None
         return Breach(
-            f"{self.link!r} is {off[k]:.3g} m from the straight line after {times[k]:.3f} s; allowed is "
-            f"{self.tolerance:g} m",
+            f"{self.link!r} is {off[k]:.3g} m from the straight line; allowed is {self.tolerance:g} m",
             time=float(times[k]),
             value=float(off[k]),
             limit=self.tolerance,

@@ -9,7 +9,7 @@ from kinopt_ros.ros.serving.reply import Reply
 
 
 class Service:
-    """A service of the node. ``services/every.py`` lists all of them; nothing else has to be changed for a new one."""
+    """A service of the node. ``services/every.py`` lists all of them; ``docs/security/policy.xml`` names them, too."""
 
     name: ClassVar[str]
     """Name of the service, as in ``~/name``, and of the file that it is in."""

@@ -45,7 +45,9 @@ def test_all_of_the_way_is_in_the_range(robot: RobotModel) -> None:
     column = result.trajectory.joint_names.index("panda_joint4")
     assert (np.abs(evaluate(result.trajectory, times)[0][:, column] - start[3]) <= 0.05 + 1e-6).all()
     assert refused.status is Status.GOAL_VIOLATES_PATH_CONSTRAINTS
+    assert "'panda_joint1' is at 1; it shall keep to -inf to 0.5" in refused.message
     assert away.status is Status.START_STATE_VIOLATES_PATH_CONSTRAINTS
+    assert "'panda_joint1' is at 0; it shall keep to 0.5 to inf" in away.message
 
 
 def test_bounds_are_those_of_the_robot_and_the_problem(robot: RobotModel) -> None:
