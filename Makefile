@@ -40,7 +40,11 @@ pip = PYTHONWARNINGS="ignore:Editable installation" \
 # The environment that pip makes to build a package in is held to them, too.
 pinned_build := --build-constraint $(constraints)
 
-.PHONY: help demo view pictures interfaces test test-matrix fuzz layers unit bench bench-beam bench-gpu lint docs release colcon colcon-ros env clean
+# ROS's command line is on no package index.
+FORGE    := https://github.com
+ros2_packages := ros2action ros2cli ros2interface ros2lifecycle ros2node ros2param ros2service ros2topic
+
+.PHONY: help demo view pictures ros2 interfaces test test-matrix fuzz layers unit bench bench-beam bench-gpu lint docs release colcon colcon-ros env clean
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
@@ -59,6 +63,11 @@ view: $(VENV)/.run $(VENV)/.view ## node, simulated robot, and a page in the bro
 pictures: $(VENV)/.run $(VENV)/.test $(VENV)/.view $(VENV)/.pictures ## the pictures of the book; those of docs/viewer.md by a browser without a screen
 	@PYTHONPATH=test:tools $(VENV)/bin/python tools/book_pictures.py $(ARGS)
 	@PYTHONPATH=test:tools $(VENV)/bin/python tools/viewer_pictures.py $(ARGS)
+
+ros2: $(VENV)/.run ## the command ros2 beside ROS's wheels, from its sources (FORGE=... where they are)
+	@$(call pip,$(VENV)) argcomplete packaging psutil
+	@$(call pip,$(VENV)) --no-deps "git+$(FORGE)/ros2/rosidl_runtime_py@$(DISTRO)" \
+	  $(foreach name,$(ros2_packages),"$(name) @ git+$(FORGE)/ros2/ros2cli@$(DISTRO)#subdirectory=$(name)")
 
 interfaces: $(VENV)/.run ## build MoveIt's and the controllers' interfaces where they are missing, and say what to source
 	@$(VENV)/bin/python tools/interface_packages.py
