@@ -124,14 +124,12 @@ def objective_problem(
         raise InvalidRequestError("give group or joints, not both")
     if joints is None:
         joints = (default_group(robot) if group is None else robot.group(group)).joints
-    for what, names in (("joints", joints), ("locked", locked)):
-        if not all(isinstance(name, str) for name in names):
-            raise InvalidRequestError(f"{what} is {shown(list(names))}; allowed are names")
     B = len(objectives)
-    free = _free(robot, tuple(joints), tuple(locked))
-    if not np.count_nonzero(free) * num_points <= MOST_VARIABLES:
+    moving = _names("joints", joints)
+    free, count = _free(robot, moving, _names("locked", locked))
+    if not count * num_points <= MOST_VARIABLES:
         raise InvalidRequestError(
-            f"{np.count_nonzero(free)} directions at {num_points} points are more than {MOST_VARIABLES} variables"
+            f"{count} directions at {num_points} points are more than {MOST_VARIABLES} variables"
         )
     starts = _default_starts(objectives[0], num_points) if num_starts is None else num_starts
     _check_numbers(dt, clearance, starts, deadline, random_seed)
@@ -157,7 +155,7 @@ def objective_problem(
         known = moved(directions(robot), held_at, steps)
     return ObjectiveProblem(
         objectives,
-        tuple(joints),
+        moving,
         free,
         states,
         known,
@@ -172,10 +170,21 @@ def objective_problem(
 
 
 @remembered
-def _free(robot: RobotModel, joints: tuple[str, ...], locked: tuple[str, ...]) -> Annotated[Bool, "nv"]:
+def _free(
+    robot: RobotModel, joints: tuple[str, ...], locked: tuple[str, ...]
+) -> tuple[Annotated[Bool, "nv"], int]:
+    """Return the directions that move, and how many they are."""
     free = free_directions(robot, joints, locked)
     frozen(free)
-    return free
+    return free, int(np.count_nonzero(free))
+
+
+def _names(what: str, given: Sequence[str]) -> tuple[str, ...]:
+    names = tuple(given)
+    for name in names:
+        if not isinstance(name, str):
+            raise InvalidRequestError(f"{what} is {shown(list(names))}; allowed are names")
+    return names
 
 
 def rows_of_objectives(problem: ObjectiveProblem, requests: Annotated[Int64, "R"]) -> ObjectiveProblem:
@@ -189,21 +198,21 @@ def rows_of_objectives(problem: ObjectiveProblem, requests: Annotated[Int64, "R"
 
 
 def _check_objectives(robot: RobotModel, objectives: tuple[Objective, ...], num_points: int) -> None:
-    if not objectives or not all(isinstance(item, Objective) for item in objectives):
+    if not objectives or not all([isinstance(item, Objective) for item in objectives]):
         raise InvalidRequestError("objective must be an Objective, or several")
     if isinstance(num_points, bool) or not isinstance(num_points, int) or not 1 <= num_points <= MOST_POINTS:
         raise InvalidRequestError(f"num_points is {num_points!r}; allowed is 1 to {MOST_POINTS}")
     first = objectives[0].structure
     for number, objective in enumerate(objectives):
         objective.check(robot, num_points)
-        if objective.structure != first:
+        if number and objective.structure != first:
             raise InvalidRequestError(
                 f"objective {number} of a batch has another structure than the first: only numbers may differ"
             )
 
 
 def _default_starts(objective: Objective, num_points: int) -> int:
-    rugged = any(cost.rugged and not cost.holds for cost in objective)
+    rugged = any(cost.rugged and not cost.holds for cost in objective.costs)
     return RUGGED_STARTS if rugged and num_points == 1 else DEFAULT_STARTS
 
 
@@ -211,6 +220,8 @@ def _check_numbers(
     dt: float, clearance: float, num_starts: int, deadline: float | None, random_seed: int
 ) -> None:
     for name, value, least in (("dt", dt, 1e-6), ("clearance", clearance, 0.0)):
+        if type(value) is float and least <= value < 1e6:
+            continue
         if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value < 1e6:
             raise InvalidRequestError(f"{name} is {shown(value)}; allowed is {least} to 1e6")
     if isinstance(num_starts, bool) or not isinstance(num_starts, int) or not 0 <= num_starts <= 1024:
