@@ -26,6 +26,9 @@ DEFAULT_STARTS = 16
 """Random starts of the search, besides the state and the seeds."""
 RUGGED_STARTS = 128
 """The same for one configuration and a rugged cost that is weighed (``Cost.rugged``)."""
+MORE_STARTS = 128
+"""Further ones of a configuration of which something does not hold after the default number. Of a thousand that can be
+met, one is not met from 17 starts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +51,8 @@ class ObjectiveProblem(Immutable):
     """Time between neighbouring points, s."""
     num_starts: int = DEFAULT_STARTS
     """Random starts where neither state nor seeds lead to an answer."""
+    more_starts: int = 0
+    """Further random starts of a configuration of which something does not hold after those."""
     scene: Scene | None = None
     """Scene that the answer shall be free of collisions with, besides the robot itself; None: not checked."""
     clearance: float = 0.0
@@ -104,7 +109,8 @@ def objective_problem(
         seeds: starts, (S, T, nq) or (B, S, T, nq); what is held is taken from ``state``.
         num_points: T, points of a trajectory; 1 for a configuration.
         dt: time between points, s.
-        num_starts: random starts at most; None: 16, or 128 for one configuration where manipulability is weighed.
+        num_starts: random starts at most; None: 16, or 128 for one configuration where manipulability is weighed, and
+            128 more of a configuration of which something does not hold after those.
         scene: what not to collide with; None: collisions are not checked.
         clearance: least distance of bodies, m, with a scene.
         deadline: value of time.monotonic().
@@ -162,6 +168,7 @@ def objective_problem(
         num_points,
         float(dt),
         starts,
+        MORE_STARTS if num_starts is None and num_points == 1 else 0,
         scene,
         float(clearance),
         deadline,
