@@ -2,10 +2,10 @@
 
     python over_a_wall.py
 
-Run it in a clone's environment with ``pip install '.[jax]'``. The first run compiles the objective, which takes minutes.
-The costs are PyRoki's, with its weights, but ends and distances have to hold here, and the arm must not hit itself. Its
-row of capsules is a box, and the ground is 0.1 m lower: spheres around the base reach below it. It begins from a motion that
-``cpu`` plans, not from the straight line through the wall.
+Run it in a clone's environment with ``pip install '.[jax]'``. The first run compiles the objective, which takes a
+minute or more. The costs are PyRoki's, with its weights, but ends and distances have to hold here, and the arm must not
+hit itself. Its row of capsules is a box, and the ground is 0.1 m lower: spheres around the base reach below it. It
+begins from a motion that ``cpu`` plans, not from the straight line through the wall.
 """
 
 import sys
@@ -85,16 +85,21 @@ def planned(robot: ko.RobotModel, around: ko.Scene, solver: ko.Solver, points: i
         found.append(q)
     goal = ko.JointGoal(found[1][asked.variables])
     motion = ko.plan_trajectory(
-        solver, ko.trajectory_problem(robot, goal, joints=asked.joints, start=found[0], scene=around, clearance=0.01)
+        solver,
+        ko.trajectory_problem(robot, goal, joints=asked.joints, start=found[0], scene=around, clearance=0.01),
     )
     if motion.trajectory is None:
         raise SystemExit(f"no motion to begin from: {motion.message}")
     path = np.repeat(found[0][None], points, axis=0)
-    path[:, asked.variables] = evaluate(motion.trajectory, np.linspace(0.0, motion.trajectory.duration, points))[0]
+    path[:, asked.variables] = evaluate(
+        motion.trajectory, np.linspace(0.0, motion.trajectory.duration, points)
+    )[0]
     return path
 
 
-def solved(points: int = POINTS) -> tuple[ko.ObjectiveProblem, ko.ObjectiveResult, ko.TrajectoryResult | None]:
+def solved(
+    points: int = POINTS,
+) -> tuple[ko.ObjectiveProblem, ko.ObjectiveResult, ko.TrajectoryResult | None]:
     """Return what is asked, what was found, and the motion along it, if all holds that has to."""
     robot, around = ko.load_robot(ROBOT), scene()
     cpu, solver = ko.create_solver("cpu", robot), ko.create_solver("jax_lm", robot, {"groups": ""})
@@ -117,7 +122,11 @@ def main() -> int:
     """Show what became of each cost, and the motion; return 0 if there is one."""
     _, result, motion = solved()
     for term in result.terms[0]:
-        off = "" if term.tolerance is None else f", off by {term.magnitude.max():.1e} of {term.tolerance.max():.0e}"
+        off = (
+            ""
+            if term.tolerance is None
+            else f", off by {term.magnitude.max():.1e} of {term.tolerance.max():.0e}"
+        )
         print(f"{term.title}: {term.value:.3g}{off}")
     print(f"{ko.Status(result.status[0]).name} in {result.solve_time:.1f} s {result.messages[0]}")
     if motion is None:
@@ -125,7 +134,9 @@ def main() -> int:
     if motion.trajectory is None:
         print(f"no motion: {motion.message}")
         return 2
-    print(f"a verified motion of {motion.trajectory.duration:.2f} s, clear of everything by {motion.clearance:.4f} m")
+    print(
+        f"a verified motion of {motion.trajectory.duration:.2f} s, clear of everything by {motion.clearance:.4f} m"
+    )
     return 0
 
 

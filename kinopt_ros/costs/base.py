@@ -139,20 +139,18 @@ class Cost(Immutable, ABC):
         weight = self.weight
         if not (type(weight) is float and 0.0 <= weight <= HEAVIEST) and not _are_weights(weight):
             raise InvalidRequestError(
-                f"cost {self.title!r}: weight is {shown(self.weight)}; allowed is a number from 0 to {HEAVIEST:g}, or one for "
-                "each component"
+                f"cost {self.title!r}: weight is {shown(self.weight)}; allowed is a number from 0 to {HEAVIEST:g}, or "
+                "one for each component"
             )
         if self.tolerance is not None:
             bounds = self.tolerance if isinstance(self.tolerance, tuple) else (self.tolerance,)
-            if not bounds or not all([bound >= 0.0 for bound in bounds]):
+            if not bounds or not all(bound >= 0.0 for bound in bounds):
                 raise InvalidRequestError(
                     f"cost {self.title!r}: tolerance is {shown(self.tolerance)}; allowed is a number of at least 0, "
                     "or one for each"
                 )
         if self.points is not None and not self.points:
-            raise InvalidRequestError(
-                f"cost {self.title!r}: points is empty; leave it out for all points"
-            )
+            raise InvalidRequestError(f"cost {self.title!r}: points is empty; leave it out for all points")
 
 
 def _are_weights(given: object) -> bool:
@@ -252,7 +250,9 @@ def _as_declared(kind: type[Cost], declared: _Declared, value: Any) -> Any:
     tuples, arrays become read-only float64 ones; refuse other types, and numbers that are not finite."""
     if type(value) is np.ndarray and value.dtype == np.float64 and declared.takes_arrays:
         array = np.array(value)
-        if math.isfinite(np.vdot(array, array)):  # else something is not, or the sum of squares is beyond 1e308
+        if math.isfinite(
+            np.vdot(array, array)
+        ):  # else something is not, or the sum of squares is beyond 1e308
             array.setflags(write=False)
             return array
     who = f"cost {kind.name!r}: {declared.name}"

@@ -73,7 +73,7 @@ class Objective(Immutable):
     @property
     def has_to_hold(self) -> bool:
         """Whether any cost has a tolerance, so that there is something to succeed at."""
-        return any([cost.tolerance is not None for cost in self.costs])
+        return any(cost.tolerance is not None for cost in self.costs)
 
     def check(self, robot: RobotModel, num_points: int) -> None:
         """Raise a KinoptError if a cost does not fit the robot, or needs a longer trajectory."""
@@ -84,7 +84,9 @@ class Objective(Immutable):
                 raise InvalidRequestError(
                     f"cost {title!r} has a tolerance, but no component with a weight: nothing would have to hold"
                 )
-            if cost.points is None and cost.span == 1 and not cost.order:  # most: at every point, of this alone
+            if (
+                cost.points is None and cost.span == 1 and not cost.order
+            ):  # most: at every point, of this alone
                 continue
             if cost.width > num_points:
                 raise InvalidRequestError(

@@ -205,7 +205,7 @@ def rows_of_objectives(problem: ObjectiveProblem, requests: Annotated[Int64, "R"
 
 
 def _check_objectives(robot: RobotModel, objectives: tuple[Objective, ...], num_points: int) -> None:
-    if not objectives or not all([isinstance(item, Objective) for item in objectives]):
+    if not objectives or not all(isinstance(item, Objective) for item in objectives):
         raise InvalidRequestError("objective must be an Objective, or several")
     if isinstance(num_points, bool) or not isinstance(num_points, int) or not 1 <= num_points <= MOST_POINTS:
         raise InvalidRequestError(f"num_points is {num_points!r}; allowed is 1 to {MOST_POINTS}")

@@ -1,4 +1,5 @@
-"""Nothing is compiled after the node is ready, whatever costs are asked of ``cpu``, and of ``jax_lm`` in declared structures."""
+"""Nothing is compiled after the node is ready: whatever costs ``cpu`` is asked for, and ``jax_lm`` in declared
+structures."""
 
 from __future__ import annotations
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from kinopt_msgs.msg import Cost
 from kinopt_msgs.srv import SolveIK
 from kinopt_ros.kinematics.forward import forward_kinematics
@@ -30,7 +28,7 @@ KINDS = (
 
 
 def mixed_request(robot: RobotModel, rng: Any, on_jax: bool) -> SolveIK.Request:
-    """One request; of ``jax_lm`` one target and a rest posture, of ``cpu`` any costs of ``KINDS`` and 1 to 5 targets."""
+    """One request: of ``jax_lm`` one target and a rest posture, of ``cpu`` some of ``KINDS`` and 1 to 5 targets."""
     count = 1 if on_jax else int(rng.integers(1, 6))
     T = forward_kinematics(
         robot, random_configurations(robot, count, int(rng.integers(1 << 31))), ["panda_link8"]

@@ -231,7 +231,9 @@ def test_what_few_starts_lead_to_is_met(panda: RobotModel, cpu: Solver) -> None:
     place, seen = np.array([0.00441, 0.013254, 0.19115]), (-0.471939, 0.164285, 0.207929)
     costs = [
         hand(panda, 1).replace(
-            T_base_target=pose(np.eye(3), place), weight=(1.0, 1.0, 1.0, 0.0, 0.0, 0.0), tolerance=(1e-4, 1e-3)
+            T_base_target=pose(np.eye(3), place),
+            weight=(1.0, 1.0, 1.0, 0.0, 0.0, 0.0),
+            tolerance=(1e-4, 1e-3),
         ),
         LookAt(link="panda_hand", axis=(0.0, 0.0, 1.0), place=seen, tolerance=1e-3),
         Rest(weight=0.05),
