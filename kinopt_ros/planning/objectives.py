@@ -56,7 +56,9 @@ def solve_objective(
     started = with_starts(again, ik_solver)
     if started is again and not problem.more_starts:
         return result
-    other = replace(started, num_starts=problem.more_starts, random_seed=problem.random_seed + 1)
+    other = replace(started, num_starts=problem.more_starts)
+    if problem.more_starts:  # others than before
+        other = replace(other, random_seed=problem.random_seed + 1)
     return with_rows(result, failed, solver.solve_objective(other))
 
 
