@@ -136,21 +136,21 @@ class Cost(Immutable, ABC):
         return replace(self, **values)
 
     def _check_common(self) -> None:
-        who = f"cost {self.title!r}"
         weight = self.weight
         if not (type(weight) is float and 0.0 <= weight <= HEAVIEST) and not _are_weights(weight):
             raise InvalidRequestError(
-                f"{who}: weight is {shown(self.weight)}; allowed is a number from 0 to {HEAVIEST:g}, or one for "
-                "each component"
+                f"cost {self.title!r}: weight is {shown(self.weight)}; allowed is a number from 0 to {HEAVIEST:g}, or "
+                "one for each component"
             )
         if self.tolerance is not None:
             bounds = self.tolerance if isinstance(self.tolerance, tuple) else (self.tolerance,)
             if not bounds or not all(bound >= 0.0 for bound in bounds):
                 raise InvalidRequestError(
-                    f"{who}: tolerance is {shown(self.tolerance)}; allowed is a number of at least 0, or one for each"
+                    f"cost {self.title!r}: tolerance is {shown(self.tolerance)}; allowed is a number of at least 0, "
+                    "or one for each"
                 )
         if self.points is not None and not self.points:
-            raise InvalidRequestError(f"{who}: points is empty; leave it out for all points")
+            raise InvalidRequestError(f"cost {self.title!r}: points is empty; leave it out for all points")
 
 
 def _are_weights(given: object) -> bool:
@@ -170,6 +170,10 @@ def numbers_of(cost: Cost) -> dict[str, Float64]:
 
 
 _STRUCTURE = "_structure"
+"""Where a cost keeps its structure."""
+_NUMBER = ("numbers", ())
+_DECLARED = "_declared_fields"
+"""Where a kind keeps what is known of its fields: that ends with it."""
 
 
 def structure_of(cost: Cost) -> tuple[Any, ...]:
@@ -177,22 +181,21 @@ def structure_of(cost: Cost) -> tuple[Any, ...]:
     known: tuple[Any, ...] | None = cost.__dict__.get(_STRUCTURE)
     if known is not None:
         return known
-    rest, shapes = [], []
-    for declared in _declared(type(cost)):
-        name = declared.name
-        if name in ("label", "tolerance"):
-            continue
-        value = getattr(cost, name)
-        if type(value) is float:
-            shapes.append((name, ()))
-        elif value is None or type(value) is str:
-            rest.append((name, value))
-        elif _is_numeric(value):
-            shapes.append((name, np.shape(value)))
-        else:
-            rest.append((name, value))
     kind = type(cost)
-    structure = (f"{kind.__module__}:{kind.__qualname__}", tuple(shapes), tuple(rest), cost.holds)
+    parts: list[Any] = [f"{kind.__module__}:{kind.__qualname__}", cost.tolerance is not None]
+    for declared in _declared(kind):  # the same fields in the same order, so that their names can be left out
+        if not declared.structural:
+            continue
+        value = getattr(cost, declared.name)
+        if type(value) is float:
+            parts.append(_NUMBER)
+        elif value is None or type(value) is str:
+            parts.append(value)
+        elif _is_numeric(value):
+            parts.append(("numbers", np.shape(value)))
+        else:
+            parts.append(("value", value))
+    structure = tuple(parts)
     try:
         hash(structure)
     except TypeError:
@@ -204,8 +207,6 @@ def structure_of(cost: Cost) -> tuple[Any, ...]:
 
 
 def _is_numeric(value: Any) -> bool:
-    if isinstance(value, bool):
-        return False
     if isinstance(value, np.ndarray):
         return bool(value.dtype == np.float64)
     return isinstance(value, float) or (
@@ -217,6 +218,8 @@ class _Declared(NamedTuple):
     """A field of a kind."""
 
     name: str
+    structural: bool
+    """Whether compiled programs depend on it."""
     hint: Any
     default: Any
     """Its default, if that needs no check: it is as declared."""
@@ -248,8 +251,8 @@ def _as_declared(kind: type[Cost], declared: _Declared, value: Any) -> Any:
     if type(value) is np.ndarray and value.dtype == np.float64 and declared.takes_arrays:
         array = np.array(value)
         if math.isfinite(
-            np.add.reduce(array, axis=None)
-        ):  # else something is not, or the sum is beyond 1e308
+            np.vdot(array, array)
+        ):  # else something is not, or the sum of squares is beyond 1e308
             array.setflags(write=False)
             return array
     who = f"cost {kind.name!r}: {declared.name}"
@@ -337,12 +340,13 @@ def field_types(kind: type[Cost]) -> dict[str, Any]:
 
 def _declared(kind: type[Cost]) -> tuple[_Declared, ...]:
     """Return the fields of a kind."""
-    known = _DECLARED.get(kind)
+    known: tuple[_Declared, ...] | None = kind.__dict__.get(_DECLARED)
     if known is None:
         hints = field_types(kind)
-        known = _DECLARED[kind] = tuple(
+        known = tuple(
             _Declared(
                 field.name,
+                field.name not in ("label", "tolerance"),
                 hint,
                 _checked_default(hint, field.default),
                 takes_arrays(hint),
@@ -353,6 +357,7 @@ def _declared(kind: type[Cost]) -> tuple[_Declared, ...]:
             for field in fields(kind)
             for hint in (hints.get(field.name, Any),)
         )
+        setattr(kind, _DECLARED, known)
     return known
 
 
@@ -368,7 +373,6 @@ def _checked_default(hint: Any, default: Any) -> Any:
 
 _NO_DEFAULT = object()
 _TYPES: WeakKeyDictionary[type[Cost], dict[str, Any]] = WeakKeyDictionary()
-_DECLARED: WeakKeyDictionary[type[Cost], tuple[_Declared, ...]] = WeakKeyDictionary()
 
 
 def links_of(robot: RobotModel, cost: Cost, *links: str) -> None:
@@ -393,20 +397,21 @@ def unit_vector(cost: Cost, name: str, vector: tuple[float, ...]) -> None:
 
 def checked_shape(cost: Cost, name: str, array: Float64, shape: tuple[int, ...]) -> None:
     """Raise InvalidRequestError unless an array of a cost has a shape."""
-    if np.shape(array) != shape:
+    if array.shape != shape:
         raise InvalidRequestError(
-            f"cost {cost.title!r}: {name} has shape {np.shape(array)}; allowed is {shape} here"
+            f"cost {cost.title!r}: {name} has shape {array.shape}; allowed is {shape} here"
         )
 
 
 def checked_sizes(cost: Cost, components: int) -> None:
     """Raise InvalidRequestError unless a cost has one weight, or one for each component of its residual, and one
     tolerance, or one for each of its magnitudes."""
-    weights = np.shape(cost.weight)
-    if weights not in ((), (components,)):
-        raise InvalidRequestError(
-            f"cost {cost.title!r}: weight has {weights[0]} numbers; allowed are 1 or {components} here"
-        )
+    if not isinstance(cost.weight, float):
+        weights = np.shape(cost.weight)
+        if weights not in ((), (components,)):
+            raise InvalidRequestError(
+                f"cost {cost.title!r}: weight has {weights[0]} numbers; allowed are 1 or {components} here"
+            )
     if not isinstance(cost.tolerance, tuple):
         return
     count = cost.num_magnitudes(components)

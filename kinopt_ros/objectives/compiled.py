@@ -87,15 +87,22 @@ def load_or_compile(may_compile: bool) -> bool:
 
     It is loaded if it was compiled before, else compiled if that may be.
     """
+    ready = _readiness()
+    return ready is not None and bool(ready.load_or_compile(may_compile))
+
+
+@cache
+def _readiness() -> ModuleType | None:
     try:
         from kinopt_ros.objectives.kernels import ready
     except ImportError:
-        return False
-    return ready.load_or_compile(may_compile)
+        return None
+    return ready
 
 
 @cache
 def _kernel() -> ModuleType:
+    """Return the kernel's file: an import takes longer than most of a verdict on one claim."""
     from kinopt_ros.objectives.kernels import verdict
 
     return verdict
@@ -113,28 +120,30 @@ def judged_at_once(
         q: what is claimed; quaternions in it are of length 1, and held where they have to be.
         most_held: how far what is held may have moved, rad or m.
     """
-    if problem.num_points > 1 or any(type(cost) not in _KINDS for cost in problem.objective):
+    first = problem.objective
+    if problem.num_points > 1 or not _KINDS.keys() >= set(map(type, first.costs)):
         return None
     if not load_or_compile(may_compile=False):
         return None
     kernel = _kernel()
     objectives, B = problem.objectives, problem.batch_size
-    packed = _packed(robot, problem.objective.structure)
+    packed = _packed(robot, first.structure)
     numbers, weights, tolerances = packed.numbers_of(robot, objectives)
     right, met = np.empty(B, np.bool_), np.empty(B, np.bool_)
-    residual, value = np.zeros(weights.shape), np.empty((B, len(problem.objective)))
+    residual, value = np.zeros(weights.shape), np.empty((B, len(first.costs)))
     kernel.judge(
-        packed.plan,
-        kernel.Claims(
-            q.reshape(B, robot.nq),
-            np.array(problem.state),
-            *_checked(robot, problem.free.tobytes()),
-            numbers,
-            weights,
-            tolerances,
-        ),
+        *packed.plan,
+        q.reshape(B, robot.nq),
+        np.array(problem.state),
+        *_checked(robot, problem.free.tobytes()),
+        numbers,
+        weights,
+        tolerances,
         most_held,
-        kernel.Verdict(right, residual, value, met),
+        right,
+        residual,
+        value,
+        met,
     )
     if not all_set(right):
         return None
@@ -181,7 +190,7 @@ class _Packed:
                 part.write(robot, cost, numbers[b, part.numbers])
                 weights[b, part.rows] = cost.weight
                 if cost.tolerance is not None:
-                    _write_tolerance(cost, tolerances[b, part.rows])
+                    _write_tolerance(cost, part.pose, tolerances[b, part.rows])
         return numbers, weights, tolerances
 
 
@@ -191,12 +200,14 @@ class _Part(NamedTuple):
     write: "Callable[[RobotModel, Any, Float64], None]"
     numbers: slice
     rows: slice
+    pose: bool
+    """Whether its tolerances are of distance and angle."""
 
 
-def _write_tolerance(cost: Cost, rows: Annotated[Float64, "m"]) -> None:
+def _write_tolerance(cost: Cost, pose: bool, rows: Annotated[Float64, "m"]) -> None:
     if not isinstance(cost.tolerance, tuple):
         rows[:] = cost.tolerance
-    elif isinstance(cost, LinkPose | RelativePose):
+    elif pose:
         rows[0], rows[3] = cost.tolerance[0], cost.tolerance[-1]
     elif np.ndim(cost.weight) == 0:
         rows[:] = cost.tolerance
@@ -232,7 +243,12 @@ def _packed(robot: RobotModel, of: Structure) -> _Packed:
         lists += rows.listed
         ends.append(first + rows.size)
         parts.append(
-            _Part(_KINDS[type(cost)].write, slice(at, at + rows.numbers), slice(first, first + rows.size))
+            _Part(
+                _KINDS[type(cost)].write,
+                slice(at, at + rows.numbers),
+                slice(first, first + rows.size),
+                rows.formula == "POSE",
+            )
         )
         at += rows.numbers
     known = directions(robot)

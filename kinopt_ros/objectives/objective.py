@@ -1,8 +1,7 @@
 """Objective: any number of costs, to be minimized or kept."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -42,12 +41,16 @@ class Objective(Immutable):
     """
 
     costs: tuple[Cost, ...]
+    titles: tuple[str, ...] = field(init=False, repr=False)
+    """Names of the costs in answers: labels or kinds, numbered from the second on where they repeat."""
+    structure: Structure = field(init=False, repr=False)
+    """What a compiled program of the objective depends on: that of its costs (``costs.base.structure_of``)."""
 
     def __init__(self, costs: Iterable[Cost]) -> None:
         """``costs``: at least one. Labels tell two of a kind apart in answers; without them they are numbered.
 
         Raises:
-            InvalidRequestError: none, too many, or something that is no cost.
+            InvalidRequestError: none, too many, something that is no cost, or one with fields that can change.
         """
         given = tuple(costs)
         for cost in given:
@@ -58,6 +61,8 @@ class Objective(Immutable):
         if not 1 <= len(given) <= MOST_COSTS:
             raise InvalidRequestError(f"an objective has {len(given)} costs; allowed are 1 to {MOST_COSTS}")
         object.__setattr__(self, "costs", given)
+        object.__setattr__(self, "titles", _titles(given))
+        object.__setattr__(self, "structure", Structure(given))
 
     def __iter__(self) -> Iterator[Cost]:
         return iter(self.costs)
@@ -65,33 +70,10 @@ class Objective(Immutable):
     def __len__(self) -> int:
         return len(self.costs)
 
-    @cached_property
-    def titles(self) -> tuple[str, ...]:
-        """Names of the costs in answers: labels or kinds, numbered from the second on where they repeat."""
-        given = tuple(cost.title for cost in self.costs)
-        taken = set(given)
-        if len(taken) == len(given):
-            return given
-        seen: dict[str, int] = {}
-        titles = []
-        for cost in self.costs:
-            title, number = cost.title, seen.get(cost.title, 0) + 1
-            while number > 1 and title in taken:
-                title, number = f"{cost.title} {number}", number + 1
-            seen[cost.title] = max(number - 1, 1)
-            taken.add(title)
-            titles.append(title)
-        return tuple(titles)
-
-    @cached_property
-    def structure(self) -> Structure:
-        """What a compiled program of the objective depends on: that of its costs (``costs.base.structure_of``)."""
-        return Structure(self.costs)
-
     @property
     def has_to_hold(self) -> bool:
         """Whether any cost has a tolerance, so that there is something to succeed at."""
-        return any(cost.holds for cost in self.costs)
+        return any(cost.tolerance is not None for cost in self.costs)
 
     def check(self, robot: RobotModel, num_points: int) -> None:
         """Raise a KinoptError if a cost does not fit the robot, or needs a longer trajectory."""
@@ -102,6 +84,10 @@ class Objective(Immutable):
                 raise InvalidRequestError(
                     f"cost {title!r} has a tolerance, but no component with a weight: nothing would have to hold"
                 )
+            if (
+                cost.points is None and cost.span == 1 and not cost.order
+            ):  # most: at every point, of this alone
+                continue
             if cost.width > num_points:
                 raise InvalidRequestError(
                     f"cost {title!r} looks at {cost.width} neighbouring points; "
@@ -128,6 +114,23 @@ class Objective(Immutable):
         if cost.points is None:
             return tuple(range(last))
         return tuple(sorted({number % num_points for number in cost.points if number % num_points < last}))
+
+
+def _titles(costs: tuple[Cost, ...]) -> tuple[str, ...]:
+    given = tuple([cost.title for cost in costs])
+    taken = set(given)
+    if len(taken) == len(given):
+        return given
+    seen: dict[str, int] = {}
+    titles = []
+    for own in given:
+        title, number = own, seen.get(own, 0) + 1
+        while number > 1 and title in taken:
+            title, number = f"{own} {number}", number + 1
+        seen[own] = max(number - 1, 1)
+        taken.add(title)
+        titles.append(title)
+    return tuple(titles)
 
 
 def _counts(weight: float | tuple[float, ...] | Float64) -> bool:

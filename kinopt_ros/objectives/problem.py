@@ -26,6 +26,9 @@ DEFAULT_STARTS = 16
 """Random starts of the search, besides the state and the seeds."""
 RUGGED_STARTS = 128
 """The same for one configuration and a rugged cost that is weighed (``Cost.rugged``)."""
+MORE_STARTS = 128
+"""Further ones of a configuration of which something does not hold after the default number. Of a thousand that can be
+met, one is not met from 17 starts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +51,8 @@ class ObjectiveProblem(Immutable):
     """Time between neighbouring points, s."""
     num_starts: int = DEFAULT_STARTS
     """Random starts where neither state nor seeds lead to an answer."""
+    more_starts: int = 0
+    """Further random starts of a configuration of which something does not hold after those."""
     scene: Scene | None = None
     """Scene that the answer shall be free of collisions with, besides the robot itself; None: not checked."""
     clearance: float = 0.0
@@ -104,7 +109,8 @@ def objective_problem(
         seeds: starts, (S, T, nq) or (B, S, T, nq); what is held is taken from ``state``.
         num_points: T, points of a trajectory; 1 for a configuration.
         dt: time between points, s.
-        num_starts: random starts at most; None: 16, or 128 for one configuration where manipulability is weighed.
+        num_starts: random starts at most; None: 16, or 128 for one configuration where manipulability is weighed, and
+            128 more of a configuration of which something does not hold after those.
         scene: what not to collide with; None: collisions are not checked.
         clearance: least distance of bodies, m, with a scene.
         deadline: value of time.monotonic().
@@ -124,14 +130,12 @@ def objective_problem(
         raise InvalidRequestError("give group or joints, not both")
     if joints is None:
         joints = (default_group(robot) if group is None else robot.group(group)).joints
-    for what, names in (("joints", joints), ("locked", locked)):
-        if not all(isinstance(name, str) for name in names):
-            raise InvalidRequestError(f"{what} is {shown(list(names))}; allowed are names")
     B = len(objectives)
-    free = _free(robot, tuple(joints), tuple(locked))
-    if not np.count_nonzero(free) * num_points <= MOST_VARIABLES:
+    moving = _names("joints", joints)
+    free, count = _free(robot, moving, _names("locked", locked))
+    if not count * num_points <= MOST_VARIABLES:
         raise InvalidRequestError(
-            f"{np.count_nonzero(free)} directions at {num_points} points are more than {MOST_VARIABLES} variables"
+            f"{count} directions at {num_points} points are more than {MOST_VARIABLES} variables"
         )
     starts = _default_starts(objectives[0], num_points) if num_starts is None else num_starts
     _check_numbers(dt, clearance, starts, deadline, random_seed)
@@ -157,13 +161,14 @@ def objective_problem(
         known = moved(directions(robot), held_at, steps)
     return ObjectiveProblem(
         objectives,
-        tuple(joints),
+        moving,
         free,
         states,
         known,
         num_points,
         float(dt),
         starts,
+        MORE_STARTS if num_starts is None and num_points == 1 else 0,
         scene,
         float(clearance),
         deadline,
@@ -172,10 +177,21 @@ def objective_problem(
 
 
 @remembered
-def _free(robot: RobotModel, joints: tuple[str, ...], locked: tuple[str, ...]) -> Annotated[Bool, "nv"]:
+def _free(
+    robot: RobotModel, joints: tuple[str, ...], locked: tuple[str, ...]
+) -> tuple[Annotated[Bool, "nv"], int]:
+    """Return the directions that move, and how many they are."""
     free = free_directions(robot, joints, locked)
     frozen(free)
-    return free
+    return free, int(np.count_nonzero(free))
+
+
+def _names(what: str, given: Sequence[str]) -> tuple[str, ...]:
+    names = tuple(given)
+    for name in names:
+        if not isinstance(name, str):
+            raise InvalidRequestError(f"{what} is {shown(list(names))}; allowed are names")
+    return names
 
 
 def rows_of_objectives(problem: ObjectiveProblem, requests: Annotated[Int64, "R"]) -> ObjectiveProblem:
@@ -196,14 +212,14 @@ def _check_objectives(robot: RobotModel, objectives: tuple[Objective, ...], num_
     first = objectives[0].structure
     for number, objective in enumerate(objectives):
         objective.check(robot, num_points)
-        if objective.structure != first:
+        if number and objective.structure != first:
             raise InvalidRequestError(
                 f"objective {number} of a batch has another structure than the first: only numbers may differ"
             )
 
 
 def _default_starts(objective: Objective, num_points: int) -> int:
-    rugged = any(cost.rugged and not cost.holds for cost in objective)
+    rugged = any(cost.rugged and not cost.holds for cost in objective.costs)
     return RUGGED_STARTS if rugged and num_points == 1 else DEFAULT_STARTS
 
 
@@ -211,6 +227,8 @@ def _check_numbers(
     dt: float, clearance: float, num_starts: int, deadline: float | None, random_seed: int
 ) -> None:
     for name, value, least in (("dt", dt, 1e-6), ("clearance", clearance, 0.0)):
+        if type(value) is float and least <= value < 1e6:
+            continue
         if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value < 1e6:
             raise InvalidRequestError(f"{name} is {shown(value)}; allowed is {least} to 1e6")
     if isinstance(num_starts, bool) or not isinstance(num_starts, int) or not 0 <= num_starts <= 1024:

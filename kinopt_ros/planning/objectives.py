@@ -33,7 +33,8 @@ def solve_objective(
 ) -> ObjectiveResult:
     """Solve objectives; where their link poses have to hold, from configurations that ``ik_solver`` finds at them.
 
-    A solver that finds poses itself gets these only where it failed.
+    A solver that finds poses itself gets these only where it failed, together with further random starts
+    (``ObjectiveProblem.more_starts``).
 
     Args:
         solver: solves objectives, such as ``jax_lm``.
@@ -53,9 +54,12 @@ def solve_objective(
     failed = np.flatnonzero(result.status == _NO_IK_SOLUTION)
     again = rows_of_objectives(problem, failed)
     started = with_starts(again, ik_solver)
-    if started is again:
+    if started is again and not problem.more_starts:
         return result
-    return with_rows(result, failed, solver.solve_objective(replace(started, num_starts=0)))
+    other = replace(started, num_starts=problem.more_starts)
+    if problem.more_starts:  # others than before
+        other = replace(other, random_seed=problem.random_seed + 1)
+    return with_rows(result, failed, solver.solve_objective(other))
 
 
 def solver_for(costs: Iterable[Cost], num_points: int, names: Iterable[str] = ()) -> str:

@@ -390,8 +390,10 @@ class Solver(ABC):
                 f"solver {cls.name} solves objectives of {known.objective_points} "
                 f"{'point' if known.objective_points == 1 else 'points'}, not of {num_points}"
             )
+        if known.objective_costs is None:
+            return
         for cost in costs:
-            if known.objective_costs is not None and type(cost) not in known.objective_costs:
+            if type(cost) not in known.objective_costs:
                 raise UnsupportedFeatureError(
                     f"solver {cls.name} does not solve objectives with the cost {type(cost).name!r}"
                 )

@@ -46,7 +46,7 @@ def verified(
         CostError: a cost's own code fails at what was found.
         PluginError: what is claimed is not of the agreed form.
     """
-    B, T = problem.batch_size, problem.num_points
+    B, T, objective = problem.batch_size, problem.num_points, problem.objective
     _check_form(robot, problem, claims, solver)
     best = np.array(claims.q, dtype=np.float64)
     status = np.empty(B, dtype=np.int64)
@@ -60,7 +60,7 @@ def verified(
     unclear: Sequence[int] = range(B)
     if judged is not None:
         terms = judged.terms
-        if problem.scene is None and problem.objective.has_to_hold:
+        if problem.scene is None and objective.has_to_hold:
             unclear = () if all_set(judged.met) else np.flatnonzero(~judged.met).tolist()
     else:
         wrong = wrong or _all_wrong(robot, problem, best)
@@ -97,12 +97,12 @@ def _check_form(
     robot: RobotModel, problem: ObjectiveProblem, claims: ObjectiveCandidates, solver: str
 ) -> None:
     B = problem.batch_size
-    for name, shape in (
-        ("q", (B, problem.num_points, robot.nq)),
-        ("iterations", (B,)),
-        ("timed_out", (B,)),
+    for name, given, shape in (
+        ("q", claims.q, (B, problem.num_points, robot.nq)),
+        ("iterations", claims.iterations, (B,)),
+        ("timed_out", claims.timed_out, (B,)),
     ):
-        claimed = np.asarray(getattr(claims, name))
+        claimed = np.asarray(given)
         if claimed.shape != shape or claimed.dtype.kind not in "fiub":
             raise PluginError(
                 f"solver {solver} claims {name} of shape {claimed.shape} and type {claimed.dtype}, not numbers of "

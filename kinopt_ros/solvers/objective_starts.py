@@ -65,13 +65,17 @@ def allowed_violations(
 ) -> Annotated[Float64, "R"]:
     """Return per request the violation up to which constraints are taken to hold."""
     chosen = problem.objectives if requests is None else [problem.objectives[b] for b in requests.tolist()]
-    return np.array([max(_HOLDS * _least(objective), 1e-9) for objective in chosen])
+    allowed = np.empty(len(chosen))
+    for row, objective in enumerate(chosen):
+        allowed[row] = max(_HOLDS * _least(objective), 1e-9)
+    return allowed
 
 
 def _least(objective: Objective) -> float:
     """Return the least tolerance of an objective; infinite where nothing has to hold."""
     least = math.inf
     for cost in objective.costs:
-        if cost.tolerance is not None:
-            least = min(least, min(cost.tolerance) if isinstance(cost.tolerance, tuple) else cost.tolerance)
+        tolerance = cost.tolerance
+        if tolerance is not None:
+            least = min(least, *tolerance) if isinstance(tolerance, tuple) else min(least, tolerance)
     return least

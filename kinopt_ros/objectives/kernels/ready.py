@@ -26,10 +26,10 @@ def load_or_compile(may_compile: bool) -> bool:
     try:
         f, i, flags = ([np.empty((0,) * ndim, kind) for ndim in range(5)] for kind in (float, int, bool))
         arguments = (
-            Plan(i[1], i[1], i[1], i[1], f[2], f[2], f[4], i[1], f[3], i[2], i[1], f[2], f[2]),
-            Claims(f[2], f[2], i[1], i[1], f[2], f[2], i[1], f[2], f[2], f[2]),
+            *Plan(i[1], i[1], i[1], i[1], f[2], f[2], f[4], i[1], f[3], i[2], i[1], f[2], f[2]),
+            *Claims(f[2], f[2], i[1], i[1], f[2], f[2], i[1], f[2], f[2], f[2]),
             0.0,
-            Verdict(flags[1], f[2], f[2], flags[1]),
+            *Verdict(flags[1], f[2], f[2], flags[1]),
         )
         _ready = loaded_or_compiled(judge, tuple(map(numba.typeof, arguments)), may_compile)
     finally:

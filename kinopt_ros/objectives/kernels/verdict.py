@@ -455,11 +455,21 @@ def _judge_in(plan, claims, most_held, verdict, motions, frames, T, J):
 
 
 @njit(**OUTER)
-def judge(plan, claims, most_held, verdict):
+def judge(
+    parent, kind, variable, direction, drive, axis, basis, frame_motion, frame_fixed, costs, lists, bounds, masses,
+    q, state, held, moving, limits, mimics, drivers, numbers, weights, tolerances, most_held, right, residual, value,
+    met,
+):  # fmt: skip
     """Judge all claims; ``most_held``: how far what is held may have moved, rad or m.
 
-    Of claims that are not right nothing else is looked at.
+    Of claims that are not right nothing else is looked at. The other arguments are the arrays of a ``Plan``, of
+    ``Claims`` and of a ``Verdict``: one by one, as numba looks at a tuple's several times as long before each call.
     """
+    plan = Plan(
+        parent, kind, variable, direction, drive, axis, basis, frame_motion, frame_fixed, costs, lists, bounds, masses
+    )  # fmt: skip
+    claims = Claims(q, state, held, moving, limits, mimics, drivers, numbers, weights, tolerances)
+    verdict = Verdict(right, residual, value, met)
     motions = np.empty((plan.parent.shape[0], 3, 4))
     frames = np.empty((plan.frame_motion.shape[0], 3, 4))
     _judge_in(

@@ -12,20 +12,29 @@ from support.cost_cases import every_joint
 
 from kinopt_ros.costs.base import Cost
 from kinopt_ros.costs.link_pose import LinkPose
+from kinopt_ros.costs.look_at import LookAt
 from kinopt_ros.costs.rest import Rest
 from kinopt_ros.costs.self_collision import SelfCollision
 from kinopt_ros.errors import UnsupportedFeatureError
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.sampling import random_configurations
+from kinopt_ros.kinematics.se3 import pose
 from kinopt_ros.objectives.evaluation import evaluate
 from kinopt_ros.objectives.objective import Objective
-from kinopt_ros.objectives.problem import ObjectiveProblem, objective_problem
+from kinopt_ros.objectives.problem import (
+    DEFAULT_STARTS,
+    MORE_STARTS,
+    ObjectiveProblem,
+    objective_problem,
+)
+from kinopt_ros.objectives.result import ObjectiveCandidates
 from kinopt_ros.planning.objectives import STARTS, solve_objective, solver_for, with_starts
 from kinopt_ros.planning.solver_pool import SolverPool
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.solvers.base import Capabilities, Solver
 from kinopt_ros.solvers.registry import create_solver, solver_class
+from kinopt_ros.status import Status
 
 pytest.importorskip("numba")
 
@@ -197,6 +206,41 @@ def test_solve_objective_hands_the_starts_on(panda: RobotModel, cpu: Solver) -> 
     assert handed[0] is problem
     assert handed[1].seeds.shape[1] == STARTS
     assert replace(handed[1], seeds=problem.seeds).objectives == problem.objectives
+
+
+def test_a_configuration_that_does_not_hold_gets_more_starts_unless_their_number_is_given(
+    panda: RobotModel, cpu: Solver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[tuple[int, int]] = []
+    solve = cpu._solve_objective
+
+    def solved(problem: ObjectiveProblem) -> ObjectiveCandidates:
+        seen.append((problem.num_starts, problem.random_seed))
+        return solve(problem)
+
+    monkeypatch.setattr(cpu, "_solve_objective", solved)
+    far = hand(panda, 1).replace(T_base_target=pose(np.eye(3), np.array([3.0, 0.0, 0.5])))
+    for options in ({}, {"num_starts": DEFAULT_STARTS}):
+        result = solve_objective(cpu, asked(panda, far, random_seed=5, **options), cpu)
+        assert result.status[0] == Status.NO_IK_SOLUTION
+    assert seen == [(DEFAULT_STARTS, 5), (MORE_STARTS, 6), (DEFAULT_STARTS, 5), (0, 5)]
+
+
+def test_what_few_starts_lead_to_is_met(panda: RobotModel, cpu: Solver) -> None:
+    """A place and a line of sight, met from one of ten random starts: one of a thousand mixed requests."""
+    place, seen = np.array([0.00441, 0.013254, 0.19115]), (-0.471939, 0.164285, 0.207929)
+    costs = [
+        hand(panda, 1).replace(
+            T_base_target=pose(np.eye(3), place),
+            weight=(1.0, 1.0, 1.0, 0.0, 0.0, 0.0),
+            tolerance=(1e-4, 1e-3),
+        ),
+        LookAt(link="panda_hand", axis=(0.0, 0.0, 1.0), place=seen, tolerance=1e-3),
+        Rest(weight=0.05),
+    ]
+    for seed in range(10):
+        result = solve_objective(cpu, asked(panda, *costs, random_seed=seed), cpu)
+        assert result.success[0], result.messages
 
 
 def test_the_first_solver_that_can_is_chosen_by_the_costs(panda: RobotModel) -> None:

@@ -96,22 +96,23 @@ class _Work:
         compiled = _compiled()
         B = problem.batch_size
         numbers, weights = structure.pack(problem.objectives)
-        R, d = structure.ends[-1], int(np.count_nonzero(problem.free))
+        value, violation = filled((2, B), np.inf)
+        steps, tried = np.zeros((2, B), np.int64)
         done = np.zeros(B, np.bool_)
         return cls(
             structure,
             compiled.Asked(numbers, weights, allowed_violations(problem), starts),
             compiled.Outcome(
                 np.array(starts[:, 0]),
-                np.zeros((B, R)),
-                filled((B,), np.inf),
-                filled((B,), np.inf),
+                np.zeros(weights.shape),
+                value,
+                violation,
                 filled((B, compiled.STEPS), np.nan),
-                np.zeros(B, np.int64),
-                np.zeros(B, np.int64),
+                steps,
+                tried,
                 done,
             ),
-            max(1, _WORK // (R * d)),
+            max(1, _WORK // (structure.num_rows * structure.num_directions)),
             done,
         )
 
@@ -122,7 +123,7 @@ class _Work:
         if rows.stop - rows.start < len(self.done):
             asked = compiled.Asked._make(part[rows] for part in asked)
             outcome = compiled.Outcome._make(part[rows] for part in outcome)
-        while not compiled.search(self.structure.model, asked, self.budget, outcome):
+        while not compiled.search(*self.structure.arrays, *asked, self.budget, *outcome):
             if time.monotonic() >= end:
                 return False
         return True
@@ -165,18 +166,16 @@ def load_or_compile(may_compile: bool) -> bool:
 
 def _no_arguments() -> tuple[Any, ...]:
     """Return empty arguments of the types that the kernel is called with."""
-    from kinopt_ros.solvers.cpu.objectives.kernels.model import Costs, Model, Moving, Tree
+    from kinopt_ros.solvers.cpu.objectives.kernels.model import Costs, Moving, Tree
     from kinopt_ros.solvers.cpu.objectives.kernels.search import Asked, Outcome
 
     f1, f2, f3 = np.empty(0), np.empty((0, 0)), np.empty((0, 0, 0))
     i1, i2, flags = np.empty(0, dtype=np.int64), np.empty((0, 0), dtype=np.int64), np.empty(0, dtype=np.bool_)
     return (
-        Model(
-            Tree(i1, i1, i1, i1, f2, f2, f2, i1, i1, f2, i1, i1, f2),
-            Moving(i1, i1, f1, f1, i2),
-            Costs(i2, i1, flags, flags),
-        ),
-        Asked(f2, f2, f1, f3),
+        *Tree(i1, i1, i1, i1, f2, f2, f2, i1, i1, f2, i1, i1, f2),
+        *Moving(i1, i1, f1, f1, i2),
+        *Costs(i2, i1, flags, flags),
+        *Asked(f2, f2, f1, f3),
         1,
-        Outcome(f2, f2, f1, f1, f2, i1, i1, flags),
+        *Outcome(f2, f2, f1, f1, f2, i1, i1, flags),
     )

@@ -25,6 +25,7 @@ RESTARTS = 200
 """Random restarts where a first start, and the table of seeds, lead to no solution."""
 _ACCEPTED = 1e-6
 """Distance, m, and angle, rad, from the pose that end an attempt."""
+_NOTHING = np.empty(0)
 _CHAINS = 16
 """Chains with held values that are kept packed."""
 
@@ -39,6 +40,8 @@ class Anchor:
     link: str
     held: Annotated[Int64, "h"]
     """Variables of the chain that do not move."""
+    key: tuple[str, str, bytes]
+    """What tells chains apart, but for held values."""
 
 
 def anchors_of(robot: RobotModel, objective: Objective, free: Annotated[Bool, "nv"]) -> tuple[Anchor, ...]:
@@ -57,7 +60,7 @@ def anchors_of(robot: RobotModel, objective: Objective, free: Annotated[Bool, "n
             return ()
         taken |= moving
         held = np.array(sorted(set(chain.variables.tolist()) - moving), dtype=np.int64)
-        found.append(Anchor(number, base, cost.link, held))
+        found.append(Anchor(number, base, cost.link, held, (base, cost.link, held.tobytes())))
     return tuple(found)
 
 
@@ -66,7 +69,7 @@ class PoseStarts:
 
     def __init__(self, robot: RobotModel) -> None:
         self._robot = robot
-        self._chains: LruCache[tuple[str, str, bytes, bytes], PackedChain] = LruCache(_CHAINS)
+        self._chains: LruCache[tuple[tuple[str, str, bytes], bytes], PackedChain] = LruCache(_CHAINS)
         self._lock = threading.Lock()
 
     def lead(
@@ -76,23 +79,24 @@ class PoseStarts:
         tried the hardest, as the others shall stay different."""
         for anchor in anchors:
             costs = [cast(LinkPose, objective.costs[anchor.cost]) for objective in problem.objectives]
-            if not all(
-                cost.weight if isinstance(cost.weight, float) else np.all(cost.weight) for cost in costs
-            ):
-                return
+            for cost in costs:
+                if not (cost.weight if isinstance(cost.weight, float) else np.all(cost.weight)):
+                    return
             T = np.array([_target(cost) for cost in costs])
+            if not len(anchor.held):
+                _lead(self._packed(anchor, _NOTHING), T, starts, problem.random_seed)
+                continue
             values = starts[:, 0].take(anchor.held, axis=1)
-            groups = _groups(values)
-            if len(groups) == 1:
+            if len(values) == 1 or (values == values[:1]).all():
                 _lead(self._packed(anchor, values[0]), T, starts, problem.random_seed)
                 continue
-            for rows in groups:
+            for rows in _groups(values):
                 mine = starts[rows]
                 _lead(self._packed(anchor, values[rows[0]]), T[rows], mine, problem.random_seed)
                 starts[rows] = mine
 
     def _packed(self, anchor: Anchor, values: Annotated[Float64, "h"]) -> "PackedChain":
-        key = (anchor.base_link, anchor.link, anchor.held.tobytes(), values.tobytes())
+        key = (anchor.key, values.tobytes())
         with self._lock:
             packed = self._chains.get(key)
         if packed is None:
@@ -114,8 +118,6 @@ def _target(cost: LinkPose) -> Annotated[Float64, "4 4"]:
 
 def _groups(values: Annotated[Float64, "B h"]) -> list[Annotated[np.ndarray, "R"]]:
     """Return which requests hold the same values."""
-    if len(values) == 1 or not values.shape[1] or (values == values[:1]).all():
-        return [np.arange(len(values))]
     group = np.unique(values, axis=0, return_inverse=True)[1].reshape(-1)
     return [np.flatnonzero(group == number) for number in range(int(group.max()) + 1)]
 
@@ -126,28 +128,28 @@ def _lead(
     starts: Annotated[Float64, "R S nq"],
     random_seed: int,
 ) -> None:
-    S = starts.shape[1]
-    starts[:, :1, packed.variables] = _solved(packed, T, starts[:, :1], TABLE_TRIES, RESTARTS, random_seed)
+    R, S, nq = starts.shape
+    starts[:, 0, packed.variables] = _solved(packed, T, starts[:, 0], TABLE_TRIES, RESTARTS, random_seed)
     if S > 1:
-        further = _solved(packed, np.repeat(T, S - 1, axis=0), starts[:, 1:], 0, 0, random_seed)
-        starts[:, 1:, packed.variables] = further
+        rest = starts[:, 1:].reshape(-1, nq)
+        further = _solved(packed, np.repeat(T, S - 1, axis=0), rest, 0, 0, random_seed)
+        starts[:, 1:, packed.variables] = further.reshape(R, S - 1, -1)
 
 
 def _solved(
     packed: "PackedChain",
     T: Annotated[Float64, "N 4 4"],
-    starts: Annotated[Float64, "R S nq"],
+    starts: Annotated[Float64, "N nq"],
     table_tries: int,
     restarts: int,
     random_seed: int,
-) -> Annotated[Float64, "R S n"]:
+) -> Annotated[Float64, "N n"]:
     """Return the variables of a chain where each start leads to."""
-    R, S = starts.shape[:2]
-    N, n = R * S, len(packed.variables)
-    own = starts.take(packed.variables, axis=2).reshape(N, n)
-    q = np.minimum(np.maximum(own, packed.lower), packed.upper)
+    N = len(starts)
+    own = starts.take(packed.variables, axis=1)
+    q = own.copy()
     compiled_search()(
-        np.ascontiguousarray(T),
+        T,
         own[:, None],
         own,
         packed.numbers,
@@ -159,7 +161,7 @@ def _solved(
         np.zeros(N, np.int64),
         np.zeros(N, np.bool_),
     )
-    return q.reshape(R, S, n)
+    return q
 
 
 _EFFORT = np.array([AIM, AIM, _ACCEPTED, _ACCEPTED, 0.0, 0.0])

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from kinopt_ros.array import Bool, Float64
+from kinopt_ros.array import Bool, Float64, Int64
 from kinopt_ros.kinematics.tangent import directions
 from kinopt_ros.objectives.objective import Objective
 from kinopt_ros.robot.model import RobotModel
@@ -17,16 +17,21 @@ from kinopt_ros.solvers.cpu.objectives.starts import Anchor, anchors_of
 if TYPE_CHECKING:
     from kinopt_ros.solvers.cpu.objectives.kernels.model import Costs, Model, Moving, Tree
 
+Array: TypeAlias = Float64 | Int64 | Bool
+
 
 @dataclass(frozen=True, eq=False)
 class Structure:
     """A robot and an objective's structure, packed."""
 
     model: "Model"
+    arrays: tuple[Array, ...]
+    """Those of the model, one after the other."""
     parts: tuple["Part", ...]
     """Per cost."""
-    ends: tuple[int, ...]
-    """Where the rows of each cost end."""
+    num_rows: int
+    num_directions: int
+    """Directions that move."""
     numbers: Annotated[Float64, "N"]
     """Those of all costs, without what differs between objectives of this structure."""
     anchors: tuple[Anchor, ...]
@@ -37,7 +42,7 @@ class Structure:
     ) -> tuple[Annotated[Float64, "B N"], Annotated[Float64, "B R"]]:
         """Return the numbers and weights of objectives of this structure."""
         numbers = np.empty((len(objectives), len(self.numbers)))
-        weights = np.empty((len(objectives), self.ends[-1]))
+        weights = np.empty((len(objectives), self.num_rows))
         numbers[:] = self.numbers
         for b, objective in enumerate(objectives):
             for part, cost in zip(self.parts, objective.costs, strict=True):
@@ -96,11 +101,13 @@ def pack_structure(robot: RobotModel, objective: Objective, free: Annotated[Bool
         np.repeat([cost.holds for cost in objective], sizes),
         np.repeat([cost.one_sided for cost in objective], sizes),
     )
-    ends = tuple(np.cumsum(sizes).tolist())
+    moving = _moving(robot, free)
     return Structure(
-        codes.Model(tree, _moving(robot, free), costs),
+        codes.Model(tree, moving, costs),
+        (*tree, *moving, *costs),
         tuple(parts),
-        ends,
+        first,
+        int(np.count_nonzero(free)),
         np.concatenate([own.numbers for own in rows]),
         anchors,
     )

@@ -13,6 +13,7 @@ from kinopt_ros.solvers.cpu.objectives.kernels.descent import (
     new_room,
     stand,
 )
+from kinopt_ros.solvers.cpu.objectives.kernels.model import Costs, Model, Moving, Tree
 from kinopt_ros.solvers.cpu.objectives.kernels.terms import price, value_of, violation_of
 
 __all__ = ["STEPS", "Asked", "Outcome", "search"]
@@ -48,12 +49,29 @@ class Outcome(NamedTuple):
 
 
 @njit(**FAST_OUTER)
-def search(model, asked, budget, outcome):
+def search(
+    parent, kind, variable, direction, fixed, axis, drive, column, frame_motion, frame_fixed, chain, chain_start, mass,
+    scalar, own, lower, upper, quaternion, rows, lists, holds, one_sided, numbers, weights, allowed, starts, budget,
+    q, multipliers, value, violation, history, steps, tried, done,
+):  # fmt: skip
     """Search for every request that is not done, from its starts one after the other.
+
+    The arguments are the arrays of a ``Model`` (of its ``Tree``, ``Moving`` and ``Costs``), of ``Asked``, the budget,
+    and those of an ``Outcome``: one by one, as numba looks at a tuple's several times as long before each call.
 
     Returns:
         Whether the search is through. If not, ``budget`` steps are spent: call again to go on.
     """
+    model = Model(
+        Tree(
+            parent, kind, variable, direction, fixed, axis, drive, column, frame_motion, frame_fixed, chain,
+            chain_start, mass,
+        ),
+        Moving(scalar, own, lower, upper, quaternion),
+        Costs(rows, lists, holds, one_sided),
+    )  # fmt: skip
+    asked = Asked(numbers, weights, allowed, starts)
+    outcome = Outcome(q, multipliers, value, violation, history, steps, tried, done)
     d = model.moving.scalar.shape[0]
     for k in range(model.moving.quaternion.shape[0]):
         for m in range(1, 4):

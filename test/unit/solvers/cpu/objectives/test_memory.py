@@ -51,13 +51,13 @@ def test_arrays_of_a_search_are_not_freed_before_its_end(
 
     def run() -> None:
         entered.set()
-        assert search(structure.model, work.asked, 10**9, work.outcome)
+        assert search(*structure.arrays, *work.asked, 10**9, *work.outcome)
 
     def held() -> int:
         stats = rtsys.get_allocation_stats()
         return int(stats.mi_alloc - stats.mi_free)
 
-    known = held() + arrays_in((structure.model, work.asked, work.outcome))
+    known = held() + arrays_in((structure.arrays, work.asked, work.outcome))
     seen: list[bool] = []
     while len(seen) < 100:  # a machine may be too busy to look while it runs
         entered.clear()

@@ -56,7 +56,7 @@ def evaluated(
     objective = Objective(costs)
     structure = pack_structure(robot, objective, free)
     numbers = structure.pack([objective])[0][0]
-    R, d = structure.ends[-1], int(free.sum())
+    R, d = structure.num_rows, structure.num_directions
     r, J = np.full(R, np.nan), np.full((R, d), np.nan)
     room = PYTHON["new_room"](structure.model, robot.nq, d)
     PYTHON["evaluate"](structure.model, numbers, q, room.rows, r, J)
