@@ -119,9 +119,7 @@ class Session:
                 "the controller follows?"
             )
 
-    def _look_again(
-        self, setup: ServoSetup, now: int, q: Annotated[Float64, "nq"], way: int
-    ) -> Step | None:
+    def _look_again(self, setup: ServoSetup, now: int, q: Annotated[Float64, "nq"], way: int) -> Step | None:
         """Brake if what is left of the motion is not free in another scene; None if it is."""
         if setup.scene is None or now >= self.commanded.end:
             return None

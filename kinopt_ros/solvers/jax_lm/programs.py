@@ -18,6 +18,7 @@ import jax
 from jax.experimental import serialize_executable
 
 from kinopt_ros.errors import KinoptError
+from kinopt_ros.pauses import wait_until_nothing_moves
 from kinopt_ros.private_files import PrivateFolder, cache_folder, temporary_folder
 from kinopt_ros.solvers.jax_lm.runtime import Runtime
 from kinopt_ros.solvers.lru import LruCache
@@ -27,6 +28,9 @@ ON_DISK = 400
 """Most programs kept on disk (about 1.5 MB each); the longest unused ones go first."""
 MOST_WANTED = 32
 """Most programs that wait for the compiler, which takes seconds for each, if one request does not want more."""
+PATIENCE = 5.0
+"""Longest time that keeping a program on disk waits until no robot moves, s: to serialize it takes XLA one step of up to
+0.2 s with Python's lock."""
 MOST_BYTES = 256 * 2**20
 """Largest program on disk, bytes."""
 Program: TypeAlias = Callable[..., Any]
@@ -171,6 +175,8 @@ def _load(folder: PrivateFolder, name: str, device: jax.Device) -> Program | Non
 
 
 def _save(folder: PrivateFolder, name: str, program: Any) -> None:
+    if not wait_until_nothing_moves(PATIENCE):
+        return  # compiled again next time
     try:
         folder.write(name, pickle.dumps(serialize_executable.serialize(program)))
         folder.prune(ON_DISK, ON_DISK * MOST_BYTES)
