@@ -29,8 +29,8 @@ ON_DISK = 400
 MOST_WANTED = 32
 """Most programs that wait for the compiler, which takes seconds for each, if one request does not want more."""
 PATIENCE = 5.0
-"""Longest time that keeping a program on disk waits until no robot moves, s: to serialize it takes XLA one step of up to
-0.2 s with Python's lock."""
+"""Longest time that keeping a program on disk waits until no robot moves, s: to serialize it takes XLA one step of up
+to 0.2 s with Python's lock."""
 MOST_BYTES = 256 * 2**20
 """Largest program on disk, bytes."""
 Program: TypeAlias = Callable[..., Any]

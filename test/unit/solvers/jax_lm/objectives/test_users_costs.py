@@ -191,7 +191,7 @@ def test_a_second_process_compiles_nothing(planar_arm_file: Path, tmp_path: Path
 
 
 def test_with_a_deadline_it_is_said_when_asked_again(shared: SharedMaker, arm: RobotModel) -> None:
-    """It was said for ever that a program is being compiled, and traced anew, and each such structure stayed in memory."""
+    """It was said for ever that a program is compiled; it was traced anew, and each such structure stayed in memory."""
     solver = shared(arm)
     end = time.monotonic() + 300.0
 
