@@ -21,6 +21,7 @@ from visualization_msgs.msg import MarkerArray
 
 from kinopt_msgs.msg import MotionReport, Scene, SceneUpdate, ServoStatus
 from kinopt_ros.errors import InvalidStateError, KinoptError
+from kinopt_ros.pauses import begin_to_look, end_to_look
 from kinopt_ros.planning.scene_holder import SceneHolder
 from kinopt_ros.planning.scheduler import Scheduler
 from kinopt_ros.ros.actions.optimize_trajectory import OptimizeTrajectoryAction
@@ -226,6 +227,7 @@ class KinoptNode(ManagedNode):
 
     def close(self) -> None:
         """Stop background work. The node cannot be used afterwards."""
+        end_to_look(self._moves)
         if rclpy.ok():
             self.end_motions()
         elif self.moving or self._motions.runs:
@@ -269,6 +271,8 @@ class KinoptNode(ManagedNode):
                 self._shared.parameter("start_delay"),
             ),
         )
+        self._moves = lambda: self._motions.runs
+        begin_to_look(self._moves)
         self._controllers = Controllers(self._shared, self.urgent)
         self._watched = WatchedMotions(self.get_logger(), self._reports)
         self._target_pose = TargetPoseTopic(self._shared, self._motions, self._watched, self._reports)

@@ -359,3 +359,21 @@ def test_motions_of_different_joints_are_all_stopped() -> None:
     assert [stop.joint_names for stop in stops] == [list(ARM[:3]), list(ARM[3:])], world.said
     assert all(ends_at_rest(stop) for stop in stops)
     assert "brakes" in world.said[0]
+
+
+@pytest.mark.parametrize("way", [1_000_000, 30_000_000, 80_000_000])
+def test_a_stop_comes_before_it_begins(way: int) -> None:
+    """On a way of 30 ms it came when the brake was half over, and the joints stepped."""
+    world = World(PANDA, a_move())
+    world.now += 300_000_000
+    measured = world.motion.at(world.now - way)
+    message = JointState(name=ARM, position=measured.position.tolist(), velocity=measured.velocity.tolist())
+    world.states.update(message, world.now - way, world.now)
+    stop = world.emergency()
+    assert "within the limits" in world.said[0]
+    start = stop.header.stamp.sec * 10**9 + stop.header.stamp.nanosec
+    done = Commanded(trajectory_from_message(stop), start, start, start)
+    came = world.now + way
+    for part in ("position", "velocity"):
+        now, then = (getattr(motion.at(came), part) for motion in (done, world.motion))
+        np.testing.assert_allclose(now, then, atol=1e-7)

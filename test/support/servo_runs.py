@@ -60,6 +60,8 @@ class Run:
     setup: ServoSetup
     start: Any
     now: int = 1_700_000_000_000_000_000
+    way: int = 0
+    """How long messages are on their way to the robot, ns."""
     sent: list[Commanded] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
 
@@ -74,7 +76,7 @@ class Run:
     def period(self, wish: Wish | None, late: int = 0) -> Step:
         """One period, which begins ``late`` ns after its time; what was commanded meanwhile is noted every 2 ms."""
         self._note(late)
-        step = self.session.advance(self.setup, self.now, self.q, wish)
+        step = self.session.advance(self.setup, self.now, self.q, wish, way=self.way)
         self.session.accept(self.setup, step)
         self.steps.append(step)
         if step.motion is not None:

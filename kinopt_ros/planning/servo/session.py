@@ -47,7 +47,13 @@ class Session:
         self._speeds: deque[tuple[int, Annotated[Float64, "n"]]] = deque()
 
     def advance(
-        self, setup: ServoSetup, now: int, q: Annotated[Float64, "nq"], wish: Wish | None, takes: int = 0
+        self,
+        setup: ServoSetup,
+        now: int,
+        q: Annotated[Float64, "nq"],
+        wish: Wish | None,
+        takes: int = 0,
+        way: int = 0,
     ) -> Step:
         """Return what there is to send in this period; it counts once it is accepted.
 
@@ -57,19 +63,20 @@ class Session:
             q: the whole robot; values of the joints that servo moves do not matter.
             wish: what is wanted; None: rest.
             takes: ns that this may take until a motion is sent.
+            way: ns that the motion is on its way then.
 
         Raises:
             KinoptError: as ``wish`` raises it; then there is nothing to send.
         """
         if setup.scene is not self._scene:
-            step = self._look_again(setup, now, q)
+            step = self._look_again(setup, now, q, way)
             if step is not None:
                 return step
         step = Step(self.commanded, None, None, 1.0)
         if wish is not None:
-            step = servo_step(setup, self.commanded, now, q, wish, self._part, takes)
+            step = servo_step(setup, self.commanded, now, q, wish, self._part, takes, way)
         if self._foreign and step.motion is None and now < self.commanded.end:
-            stop, motion = quickest_stop(setup, self.commanded, now, q, max(LEAD, 2 * takes))
+            stop, motion = quickest_stop(setup, self.commanded, now, q, max(LEAD, 2 * takes) + way)
             if stop.end < self.commanded.end and not _wrong(motion):
                 return replace(step, commanded=stop, motion=motion)
         return step
@@ -112,7 +119,7 @@ class Session:
                 "the controller follows?"
             )
 
-    def _look_again(self, setup: ServoSetup, now: int, q: Annotated[Float64, "nq"]) -> Step | None:
+    def _look_again(self, setup: ServoSetup, now: int, q: Annotated[Float64, "nq"], way: int) -> Step | None:
         """Brake if what is left of the motion is not free in another scene; None if it is."""
         if setup.scene is None or now >= self.commanded.end:
             return None
@@ -123,7 +130,7 @@ class Session:
         if contact is None:
             return None
         sentence = f"the scene has changed: {contact_sentence(contact, setup.clearance)}"
-        stop, motion = quickest_stop(setup, self.commanded, now, q)
+        stop, motion = quickest_stop(setup, self.commanded, now, q, LEAD + way)
         if stop.end >= self.commanded.end:  # it brakes already
             return Step(self.commanded, None, None, 0.0, Status.ENVIRONMENT_CHANGED, sentence)
         wrong = _wrong(motion)

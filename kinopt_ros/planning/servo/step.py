@@ -48,6 +48,7 @@ def servo_step(
     wish: Wish,
     part: float = 1.0,
     takes: int = 0,
+    way: int = 0,
 ) -> Step:
     """Make the motion of one period.
 
@@ -65,14 +66,16 @@ def servo_step(
         part: share of the wanted velocity that the step before could do. It grows slowly from one step to the next, so
             that the robot gets slower in front of an obstacle instead of hopping.
         takes: ns that a step may take until its motion is sent.
+        way: ns that the motion is on its way then.
 
     Raises:
         KinoptError: as ``wish`` raises it.
     """
     # Motions leave each other at the ends of periods, however late the clock calls: what is nearer cannot arrive in
     # time, and what is farther is late for what is wanted.
-    usual = max(setup.period, 2 * takes)
-    fits = max(setup.period // 4, takes) <= last.turn - now <= usual + setup.period // 2
+    least = setup.period // 4
+    usual = max(setup.period, way + max(least, 2 * takes))
+    fits = way + max(least, takes) <= last.turn - now <= usual + setup.period // 2
     leave = last.near_waypoint(last.turn if fits else now + usual)
     # No brake is to be felt when the next motion is a period late.
     periods = 1 + -(-usual // setup.period)

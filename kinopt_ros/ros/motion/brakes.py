@@ -27,7 +27,7 @@ BEYOND = 0.1
 FARTHEST = 1e6
 """Farthest that a joint without limits may be measured from 0, rad or m."""
 ON_THE_WAY = (0.0, 0.015, 0.03)
-"""Times that a brake may be on its way, s."""
+"""Times that a brake may be on its way, s, beyond that of joint states."""
 LATEST_BEGIN, _LOOK_EVERY = 500_000_000, 2_500_000
 """How far a controller may be behind a motion, ns, and the time between two looks at where it is."""
 _ALIKE = 2e-3
@@ -83,7 +83,8 @@ def _where(
     found = _times_in(setup, commanded, state, now - lead, context.parameter("servo.tracking_tolerance"))
     if found is None:
         velocity = state.seen_velocity[index]
-        at = [_gone_on(setup, commanded, state, behind + way, velocity, now) for way in ON_THE_WAY]
+        sent = behind + state.way(index) / NANOSECONDS_PER_SECOND
+        at = [_gone_on(setup, commanded, state, sent + way, velocity, now) for way in ON_THE_WAY]
     else:
         at = _gone_on_in(setup, commanded, state, found, lead)
     if lead <= LAG and (state.late[index] <= LATEST).all():
@@ -99,7 +100,8 @@ def _gone_on_in(
     measured says how far behind the controller is, and the motion how it goes on from there."""
     then = commanded.at(begun[1])
     beside = setup.as_commanded(state.q[setup.variables], then.position) - then.position
-    ways = [round(way * NANOSECONDS_PER_SECOND) for way in ON_THE_WAY]
+    usual = state.way(setup.variables)
+    ways = [usual + round(way * NANOSECONDS_PER_SECOND) for way in ON_THE_WAY]
     times = np.linspace(*begun, len(ways)).astype(np.int64).tolist()
     at = [commanded.at(time + lead + way) for time, way in zip(times, ways, strict=True)]
     return [MotionState(one.position + beside, one.velocity, one.acceleration) for one in at]

@@ -149,7 +149,9 @@ class StopWatch:
                 )
                 return
             velocity = movement.velocity(state)
-            position = state.q[setup.variables] + state.behind[setup.variables] * velocity
+            index = setup.variables
+            passed = state.behind[index] + state.way(index) / 1e9  # until the stop comes
+            position = state.q[index] + passed * velocity
             brake = brake_from_measured(setup, setup.as_commanded(position, stopped.position), velocity)
             if not again(trajectory_message(brake, setup.robot.root_link)):
                 return

@@ -31,6 +31,8 @@ _UNEVEN = 0.005
 """By how much stamps may be closer together than what they are of was measured, s."""
 _HELD = 0.1
 """Longest time that a position which is told again and again may be old, s: drivers repeat what they measured last."""
+SLOWEST_WAY = 0.1
+"""Longest way of a joint state that is reckoned with, s: what a message to the controller takes, too."""
 _NOISE = 5e-3
 """Step that says nothing, rad or m: at 1 kHz noise would be faster than a slow joint can be."""
 _WAY_SECONDS = 0.05
@@ -159,6 +161,13 @@ class RobotState:
     def behind(self) -> Annotated[Float64, "nq"]:
         """Seconds since each was measured, as far as stamps say so."""
         return np.asarray(self.age + np.where((self.late > 0.0) & (self.late <= LATEST), self.late, 0.0))
+
+    def way(self, variables: Iterable[int]) -> int:
+        """Return how long messages are on their way between the node and who measures some variables, ns: as long as
+        the newest joint states were, as far as stamps say so; SLOWEST_WAY at most."""
+        late = self.late[list(variables)]
+        believed = late[(late > 0.0) & (late <= LATEST)]
+        return round(1e9 * min(float(believed.max(initial=0.0)), SLOWEST_WAY))
 
     def jumped(self, variables: Iterable[int], robot: RobotModel) -> str | None:
         """Return a variable whose position has changed faster lately than it can; None if none has."""

@@ -35,7 +35,8 @@ from kinopt_ros.verification.verify import contact_sentence
 
 _NOTHING = "no motion that this node has published is running"
 LEADS = (LEAD, 4 * LEAD, 16 * LEAD)
-"""Times until a stop begins, ns, in the order of trial: a busy machine needs longer until it is sent."""
+"""Times until a stop begins, ns, in the order of trial, besides its way to the controller: a busy machine needs longer
+until it is sent."""
 _STILL_SENT = ("position limits", "velocity limits", "acceleration limits", "jerk limits")
 """Checks that the stop of one of this node's motions may fail and still be sent.
 
@@ -201,8 +202,8 @@ class EmergencyStop:
             return ""
         if still:
             velocity = np.zeros_like(velocity)
-        # It has gone on since it was measured, and drivers may measure whole turns less than controllers command.
-        position = state.q[index] + state.behind[index] * velocity
+        # It goes on until the brake comes, and drivers may measure whole turns less than controllers command.
+        position = state.q[index] + (state.behind[index] + state.way(index) / 1e9) * velocity
         position = setup.as_commanded(position, published.at(now).position)
         brake = brake_from_measured(setup, position, velocity)
         if not claim.publish(trajectory_message(brake, robot.root_link), robot, from_here=True):
@@ -220,10 +221,11 @@ class EmergencyStop:
         self, claim: Stop, setup: ServoSetup, state: RobotState, published: Commanded
     ) -> str:
         """Stop a robot that is in the motion that was published, as far as is known."""
+        way = state.way(setup.variables)
         for lead in LEADS:
             now = self._now()
-            stop, motion = quickest_stop(setup, published, now, state.q, lead)
-            if self._now() < stop.leave:  # else a controller would jump to it
+            stop, motion = quickest_stop(setup, published, now, state.q, lead + way)
+            if self._now() + way < stop.leave:  # else a controller would jump to it
                 break
         if stop.end >= published.end:
             self._stopped[-1] = replace(

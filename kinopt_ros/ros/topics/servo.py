@@ -117,6 +117,8 @@ class ServoTopic:
         self._late = 0
         self._missed = 0
         """Number of motions in a row that came too late."""
+        self._way = 0
+        """Longest time that a joint state has been on its way lately, ns: so is a motion to the controller."""
         self._takes = 0
         """Longest time that a step has taken lately, ns: motions leave each other that much later."""
         self._status = ServoStatus(
@@ -352,24 +354,26 @@ class ServoTopic:
             command = None
         begin = time.monotonic()
         wish = None if command is None else partial(command.wanted, setup)
-        step = session.advance(setup, now, state.q, wish, self._takes)
+        self._way = max(state.way(setup.variables), int(_FORGET * self._way))
+        step = session.advance(setup, now, state.q, wish, self._takes, self._way)
         took = time.monotonic() - begin
         self._takes = min(max(int(1.2e9 * took), int(_FORGET * self._takes)), 3 * setup.period)
         if step.motion is not None:
             message = trajectory_message(step.motion.trajectory, setup.robot.root_link)
             message.header.stamp.sec, message.header.stamp.nanosec = divmod(step.commanded.start, 10**9)
-            if self._now() >= step.commanded.leave:  # a controller would jump to it
+            if self._now() + self._way >= step.commanded.leave:  # a controller would jump to it
                 self._late += 1
                 self._missed += 1
                 if self._missed >= _SAY_MISSED:
                     self._say_now(
                         self._state(),
                         Status.TIMED_OUT,
-                        f"the last {self._missed} motions came too late to be sent; this one took {took:.3f} s: give "
-                        "servo a longer period (parameter servo.period)",
+                        f"the last {self._missed} motions came too late to be sent; this one took {took:.3f} s, and "
+                        f"joint states take {self._way / 1e9:.3f} s to come: give servo a longer period (parameter "
+                        "servo.period)",
                     )
                 return
-            if not self._send(setup, state, message, session.goes_on, step.commanded.leave):
+            if not self._send(setup, state, message, session.goes_on, step.commanded.leave - self._way):
                 if self._is_replaced():
                     self._session = None  # begin anew, from where the robot is
                 return
@@ -382,7 +386,8 @@ class ServoTopic:
     def _send(
         self, setup: ServoSetup, state: RobotState, message: JointTrajectory, goes_on: bool, leave: int
     ) -> bool:
-        """Send a motion, before it leaves the one before (ns of the node's clock); return whether it was sent.
+        """Send a motion in time (ns of the node's clock) to come before it leaves the one before; return whether it was
+        sent.
 
         If not, somebody else has the robot, or the scene has changed since the period began, or looking at the motion
         again took too long: the next period hears of it.

@@ -255,7 +255,9 @@ class TargetPoseTopic:
         """
         now = self._now()
         followed = followed_motion(self._output.published, setup, state, now, AWAY)
-        return None if followed is None else leaving(followed, now, lead, setup.planning)
+        if followed is None:
+            return None
+        return leaving(followed, now, lead + state.way(setup.variables), setup.planning)
 
     def _is_still_in(
         self, left: Leaving | None, setup: ServoSetup, around: Annotated[Float64, "nq"] | None
@@ -293,7 +295,7 @@ class TargetPoseTopic:
                 "the robot has left the motion that was to be left: does something else stop it?"
             )
         # Last, as a controller would jump to what is late, and what comes before may take a while on a busy machine.
-        if self._now() >= left.leave:
+        if self._now() + state.way(setup.variables) >= left.leave:
             raise StartStateError("the motion was not ready when the one before was to be left")
         return True
 

@@ -17,6 +17,8 @@ from typing import Any, Generic, TypeAlias, TypeVar
 import jax
 from jax.experimental import serialize_executable
 
+from kinopt_ros.errors import KinoptError
+from kinopt_ros.pauses import wait_until_nothing_moves
 from kinopt_ros.private_files import PrivateFolder, cache_folder, temporary_folder
 from kinopt_ros.solvers.jax_lm.runtime import Runtime
 from kinopt_ros.solvers.lru import LruCache
@@ -26,6 +28,9 @@ ON_DISK = 400
 """Most programs kept on disk (about 1.5 MB each); the longest unused ones go first."""
 MOST_WANTED = 32
 """Most programs that wait for the compiler, which takes seconds for each, if one request does not want more."""
+PATIENCE = 5.0
+"""Longest time that keeping a program on disk waits until no robot moves, s: to serialize it takes XLA one step of up
+to 0.2 s with Python's lock."""
 MOST_BYTES = 256 * 2**20
 """Largest program on disk, bytes."""
 Program: TypeAlias = Callable[..., Any]
@@ -57,11 +62,21 @@ class Programs(Generic[K]):
         self._programs: LruCache[K, Program] = LruCache(IN_MEMORY)
         self._background: threading.Thread | None = None
         self._wanted: list[K] = []
+        self._refused: LruCache[K, tuple[type[KinoptError], str]] = LruCache(IN_MEMORY)
+        """Why a program cannot be made, in the background, for whoever asks again."""
 
     def missing(self, keys: Iterable[K]) -> list[K]:
         """Return the keys of programs that are not in memory."""
         with self._lock:
             return [key for key in keys if key not in self._programs]
+
+    def check_can_be_made(self, keys: Iterable[K]) -> None:
+        """Raise the KinoptError by which one of some programs could not be made in the background."""
+        with self._lock:
+            found = next((why for key in keys if (why := self._refused.get(key)) is not None), None)
+        if found is not None:
+            kind, sentence = found
+            raise kind(sentence)
 
     def get(self, key: K) -> Program:
         """Return a program; load or compile it if need be."""
@@ -74,10 +89,13 @@ class Programs(Generic[K]):
             with self._lock:
                 program = self._programs.get(key)
             if program is None:
-                program = self._make(key)
-                with self._lock:
-                    self._programs.put(key, program)
-                    self._making.pop(key, None)
+                try:
+                    program = self._make(key)
+                    with self._lock:
+                        self._programs.put(key, program)
+                finally:
+                    with self._lock:
+                        self._making.pop(key, None)
             return program
 
     def make_in_background(self, keys: Iterable[K]) -> None:
@@ -109,6 +127,9 @@ class Programs(Generic[K]):
                 key = self._wanted.pop(0)
             try:
                 self.get(key)
+            except KinoptError as error:  # somebody's cost is wrong: told when it is asked for again
+                with self._lock:
+                    self._refused.put(key, (type(error), str(error)))
             except Exception:
                 _log.exception("a program could not be compiled")
 
@@ -154,6 +175,8 @@ def _load(folder: PrivateFolder, name: str, device: jax.Device) -> Program | Non
 
 
 def _save(folder: PrivateFolder, name: str, program: Any) -> None:
+    if not wait_until_nothing_moves(PATIENCE):
+        return  # compiled again next time
     try:
         folder.write(name, pickle.dumps(serialize_executable.serialize(program)))
         folder.prune(ON_DISK, ON_DISK * MOST_BYTES)

@@ -79,7 +79,7 @@ class ObjectiveSearch:
 
         Raises:
             NotReadyError: it has a deadline, and a program is not compiled yet; a thread compiles it.
-            CostError: a cost cannot be traced.
+            CostError: a cost cannot be traced, as was found then.
         """
         layout = layout_of(self._robot, problem)
         if problem.deadline is not None:
@@ -245,6 +245,7 @@ class ObjectiveSearch:
     def _refuse_to_compile(self, keys: Sequence[ObjectiveKey]) -> None:
         missing = self._programs.missing(keys)
         if missing:
+            self._programs.check_can_be_made(missing)
             self._programs.make_in_background(missing)
             raise NotReadyError(
                 f"solver jax_lm compiles what this structure of an objective needs ({len(missing)} programs), which no "

@@ -419,3 +419,21 @@ def test_a_base_that_drives_takes_part() -> None:
     moved = tip_of(setup, run.positions()[-1])[:3, 3] - T_start[:3, 3]
     seconds = 500 * setup.period / 1e9
     np.testing.assert_allclose(moved, seconds * np.array(twist[:3]), atol=0.15)
+
+
+@pytest.mark.parametrize("way", [0, 8_000_000, 30_000_000, 90_000_000])
+def test_motions_leave_one_another_after_they_have_come(way: int) -> None:
+    """On a way of 30 ms they came 10 ms after that: joints stepped in three periods of four."""
+    run = Run(setup_of("panda"), STARTS["panda"], way=way)
+    left, right = (twist_wish(run.setup, [0.0, side, 0.0, 0.0, 0.0, 0.0]) for side in (0.3, -0.3))
+    made = []
+    for k in range(60):
+        made.append(run.now)
+        run.period(left if k // 10 % 2 else right)
+    assert len(run.sent) == len(made)
+    for motion, time_made in zip(run.sent, made, strict=True):
+        assert motion.leave > time_made + way
+    for before, motion, time_made in zip(run.sent, run.sent[1:], made[1:], strict=False):
+        old, new = before.at(time_made + way), motion.at(time_made + way)
+        np.testing.assert_allclose(new.position, old.position, atol=1e-9)
+        np.testing.assert_allclose(new.velocity, old.velocity, atol=1e-7)

@@ -226,6 +226,7 @@ def test_stamps_say_when_joints_were_measured() -> None:
     state = states.of(ROBOT)
     assert state.stamp[:3].tolist() == [10**15, 10**15, 10**15 + 7]
     np.testing.assert_allclose(state.late[:3], [0.3, 3.0, 0.0])
+    assert [state.way([k]) for k in range(3)] == [100_000_000, 0, 0]  # slower ones are not waited for
     behind = state.behind - state.age
     np.testing.assert_allclose(behind[:3], [0.3, 0.0, 0.0], atol=1e-9)  # that far behind is another clock
 

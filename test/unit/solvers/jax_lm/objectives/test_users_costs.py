@@ -6,6 +6,7 @@ import importlib.util
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from support.pages import ROOT
 
 from kinopt_ros.costs.base import Cost
 from kinopt_ros.costs.rest import Rest
+from kinopt_ros.errors import NotReadyError
 from kinopt_ros.objectives.cost_error import CostError
 from kinopt_ros.objectives.objective import Objective
 from kinopt_ros.objectives.problem import objective_problem
@@ -155,6 +157,7 @@ import sys
 import numpy as np
 import kinopt_ros as ko
 from kinopt_ros.costs.rest import Rest
+from kinopt_ros.errors import NotReadyError
 sys.path.insert(0, sys.argv[2])
 from mine import Mine
 solver = ko.create_solver("jax_lm", ko.load_robot(sys.argv[1]), {"groups": ""})
@@ -185,3 +188,29 @@ def test_a_second_process_compiles_nothing(planar_arm_file: Path, tmp_path: Path
         found.append((int(compiled), round(float(q), 5)))
     assert found[0][0] >= 1
     assert found[1:] == [(0, 0.25), (found[0][0], 0.75)]
+
+
+def test_with_a_deadline_it_is_said_when_asked_again(shared: SharedMaker, arm: RobotModel) -> None:
+    """It was said for ever that a program is compiled; it was traced anew, and each such structure stayed in memory."""
+    solver = shared(arm)
+    end = time.monotonic() + 300.0
+
+    def ask() -> None:
+        deadline = time.monotonic() + 1.0
+        solved(solver, Odd(what="raises", label="late"), Rest(), joints=JOINTS, deadline=deadline)
+
+    def ask_again() -> None:
+        while time.monotonic() < end:
+            try:
+                ask()
+            except NotReadyError:
+                time.sleep(0.05)
+
+    with pytest.raises(NotReadyError):
+        ask()
+    with pytest.raises(CostError, match="no such thing"):
+        ask_again()
+    programs = solver._objectives[1]  # type: ignore[index]
+    while programs._making:  # its other programs
+        assert time.monotonic() < end
+        time.sleep(0.05)
