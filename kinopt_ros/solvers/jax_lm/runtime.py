@@ -49,7 +49,7 @@ def start(device: str, multi_output_fusion: bool) -> Runtime:
     kind, _, number = device.partition(":")
     if kind not in DEVICES or (number and (kind != "cuda" or not number.isdigit())):
         raise InvalidRequestError(f"device is {device!r}; allowed are auto, cpu, cuda, cuda:0, cuda:1, ...")
-    fused = _import_jax(multi_output_fusion)
+    fused, flags = _import_jax(multi_output_fusion)
     import jax
 
     try:
@@ -75,21 +75,23 @@ def start(device: str, multi_output_fusion: bool) -> Runtime:
             str(chosen.id),
             str(fused),
             str(options),
+            flags,
             _host(),
         )
     )
     return Runtime(chosen, options, fingerprint)
 
 
-def _import_jax(multi_output_fusion: bool) -> bool:
-    """Import JAX; return whether multi-output fusion is on."""
-    global _fused
-    if _fused is None:
-        _fused = _start_jax(multi_output_fusion)
-    return _fused
+def _import_jax(multi_output_fusion: bool) -> tuple[bool, str]:
+    """Import JAX; return whether multi-output fusion is on, and what the user's flags for XLA are."""
+    global _started
+    if _started is None:
+        flags = os.environ.get("XLA_FLAGS", "").strip()
+        _started = _start_jax(multi_output_fusion), flags
+    return _started
 
 
-_fused: bool | None = None
+_started: tuple[bool, str] | None = None
 """Set once: XLA reads its flags once."""
 
 

@@ -274,6 +274,19 @@ def test_the_flag_is_set_where_jax_was_not_in_use(first: str, slower: str) -> No
     assert done.stdout.strip() == slower
 
 
+def test_programs_are_known_by_the_flags_they_are_compiled_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is on disk was used again by who had set XLA_FLAGS since."""
+    from kinopt_ros.solvers.jax_lm import runtime
+
+    runtime.start("cpu", True)  # XLA has read its flags: those below reach nobody
+    found = []
+    for flags in ("", "--xla_cpu_enable_fast_math=true", ""):
+        monkeypatch.setattr(runtime, "_started", None)
+        monkeypatch.setenv("XLA_FLAGS", flags)
+        found.append(runtime.start("cpu", True).fingerprint)
+    assert found[0] == found[2] != found[1]
+
+
 @pytest.mark.parametrize("targets", [1, 4])
 def test_one_kernel_changes_no_result(
     planar_arm: RobotModel, targets: int, monkeypatch: pytest.MonkeyPatch
