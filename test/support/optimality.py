@@ -20,14 +20,19 @@ class Formulas:
     def __init__(self, robot: RobotModel, problem: ObjectiveProblem, request: int = 0) -> None:
         self.robot, self.problem, self.known = robot, problem, directions(robot)
         self.objective = problem.objectives[request]
+        self._known: dict[bytes, list[np.ndarray]] = {}
+        """What SLSQP asks for again: it looks at value and constraints one by one."""
 
     def residuals(self, q: np.ndarray) -> list[np.ndarray]:
         """Per cost (P, m)."""
-        path = NumpyPath(self.robot, q, self.problem.dt)
-        return [
-            np.array([cost.residual(path[t]) for t in self.objective.points_of(cost, len(q))])
-            for cost in self.objective
-        ]
+        key = q.tobytes()
+        if key not in self._known:
+            path = NumpyPath(self.robot, q, self.problem.dt)
+            self._known[key] = [
+                np.array([cost.residual(path[t]) for t in self.objective.points_of(cost, len(q))])
+                for cost in self.objective
+            ]
+        return self._known[key]
 
     def value(self, q: np.ndarray) -> float:
         """What is minimized: the weighted squares of what need not hold."""
