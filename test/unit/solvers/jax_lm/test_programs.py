@@ -165,7 +165,8 @@ solver = create_solver("jax_lm", robot, {"groups": ""})
 try:
     solver.solve_ik(ik_problem(robot, np.eye(4), tip_link="l4", deadline=time.monotonic() + 60.0))
 except NotReadyError:
-    time.sleep(0.2)  # to be in the middle of it
+    while "jax_lm compiler_0" not in [thread.name for thread in threading.enumerate()]:
+        time.sleep(0.01)  # to be in the middle of it
 print("jax_lm compiler" in [thread.name for thread in threading.enumerate()])
 """
 
