@@ -31,8 +31,9 @@ _UNEVEN = 0.005
 """By how much stamps may be closer together than what they are of was measured, s."""
 _HELD = 0.1
 """Longest time that a position which is told again and again may be old, s: drivers repeat what they measured last."""
-SLOWEST_WAY = 0.1
-"""Longest way of a joint state that is reckoned with, s: what a message to the controller takes, too."""
+SLOWEST_WAY, FADES = 0.1, 0.5
+"""Longest way of a joint state that is reckoned with, s: what a message to the controller takes, too; and the time in
+which a way that is not seen again fades to a third, s."""
 _NOISE = 5e-3
 """Step that says nothing, rad or m: at 1 kHz noise would be faster than a slow joint can be."""
 _WAY_SECONDS = 0.05
@@ -67,13 +68,16 @@ class _Reading:
     """Whether its driver measures velocities: it has told another one than 0."""
     passed: float = 0.0
     """Time since the joint was first heard of, s, by stamps as far as there are some."""
+    slowest: float = 0.0
+    """Longest time from a stamp to its arrival lately, s."""
     ways: tuple[tuple[float, float], tuple[float, float]] | None = None
     """Two earlier positions, each with ``passed`` then; the first one begins the way."""
 
     def after(self, before: "_Reading | None") -> "_Reading":
         """Return this reading with the fastest of the last steps, of which the last one leads here."""
         if before is None:
-            return replace(self, speaks=self.velocity != 0.0, ways=((0.0, self.position),) * 2)
+            spoken = self.velocity != 0.0
+            return replace(self, speaks=spoken, slowest=self.believed_late, ways=((0.0, self.position),) * 2)
         # Drivers may measure continuous joints between half a turn and minus that.
         way = self.position - before.position
         step = abs(math.remainder(way, math.tau)) if math.isfinite(way) else math.inf
@@ -101,8 +105,24 @@ class _Reading:
             held=held,
             speaks=before.speaks or self.velocity != 0.0,
             passed=now,
+            slowest=max(self.believed_late, before.slowest_at(self.received)),
             ways=ways,
         )
+
+    @property
+    def late(self) -> float:
+        """Time from the stamp to the arrival, s; 0 without a stamp."""
+        return (self.arrived - self.stamp) / 1e9 if self.stamp else 0.0
+
+    @property
+    def believed_late(self) -> float:
+        """The same; 0 where it says that the clock is another one."""
+        return self.late if 0.0 < self.late <= LATEST else 0.0
+
+    def slowest_at(self, now: float) -> float:
+        """Return the longest time from a stamp to its arrival lately, s: this one's, or what of earlier ones' has not
+        faded until now (s)."""
+        return max(self.believed_late, self.slowest * math.exp((self.received - now) / FADES))
 
     @property
     def drift(self) -> float:
@@ -149,6 +169,8 @@ class RobotState:
     """Velocities of the way lately where the driver measures none, rad/s or m/s; else 0. None: nobody knows."""
     stamped: Annotated[Bool, "nq"] | None = None
     """Which have come with a stamp; None: nobody knows."""
+    slowest: Annotated[Float64, "nq"] | None = None
+    """The longest that joint states lately were on their way, s, as far as stamps say so; None: as long as these."""
 
     @property
     def seen_velocity(self) -> Annotated[Float64, "nq"]:
@@ -164,10 +186,12 @@ class RobotState:
 
     def way(self, variables: Iterable[int]) -> int:
         """Return how long messages are on their way between the node and who measures some variables, ns: as long as
-        the newest joint states were, as far as stamps say so; SLOWEST_WAY at most."""
-        late = self.late[list(variables)]
-        believed = late[(late > 0.0) & (late <= LATEST)]
-        return round(1e9 * min(float(believed.max(initial=0.0)), SLOWEST_WAY))
+        the slowest joint states lately, as far as stamps say so; SLOWEST_WAY at most."""
+        if self.slowest is None:
+            believed = np.where((self.late > 0.0) & (self.late <= LATEST), self.late, 0.0)
+        else:
+            believed = self.slowest
+        return round(1e9 * min(float(believed[list(variables)].max(initial=0.0)), SLOWEST_WAY))
 
     def jumped(self, variables: Iterable[int], robot: RobotModel) -> str | None:
         """Return a variable whose position has changed faster lately than it can; None if none has."""
@@ -290,9 +314,7 @@ class JointStates:
             known=np.array([r is not None for r in readings], dtype=bool),
             age=np.array([0.0 if r is None else now - r.received for r in readings]),
             stamp=np.array([0 if r is None else r.stamp or r.arrived for r in readings], dtype=np.int64),
-            late=np.array(
-                [0.0 if r is None or not r.stamp else (r.arrived - r.stamp) / 1e9 for r in readings]
-            ),
+            late=np.array([0.0 if r is None else r.late for r in readings]),
             fastest=np.array(
                 [
                     0.0 if r is None else _fastest(r, now, bool(endless))
@@ -301,6 +323,7 @@ class JointStates:
             ),
             drift=np.array([0.0 if r is None else r.drift for r in readings]),
             stamped=np.array([r is not None and r.stamp != 0 for r in readings], dtype=bool),
+            slowest=np.array([0.0 if r is None else r.slowest_at(now) for r in readings]),
         )
 
 

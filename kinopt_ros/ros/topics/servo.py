@@ -117,8 +117,6 @@ class ServoTopic:
         self._late = 0
         self._missed = 0
         """Number of motions in a row that came too late."""
-        self._way = 0
-        """Longest time that a joint state has been on its way lately, ns: so is a motion to the controller."""
         self._takes = 0
         """Longest time that a step has taken lately, ns: motions leave each other that much later."""
         self._status = ServoStatus(
@@ -354,14 +352,14 @@ class ServoTopic:
             command = None
         begin = time.monotonic()
         wish = None if command is None else partial(command.wanted, setup)
-        self._way = max(state.way(setup.variables), int(_FORGET * self._way))
-        step = session.advance(setup, now, state.q, wish, self._takes, self._way)
+        way = state.way(setup.variables)
+        step = session.advance(setup, now, state.q, wish, self._takes, way)
         took = time.monotonic() - begin
         self._takes = min(max(int(1.2e9 * took), int(_FORGET * self._takes)), 3 * setup.period)
         if step.motion is not None:
             message = trajectory_message(step.motion.trajectory, setup.robot.root_link)
             message.header.stamp.sec, message.header.stamp.nanosec = divmod(step.commanded.start, 10**9)
-            if self._now() + self._way >= step.commanded.leave:  # a controller would jump to it
+            if self._now() + way >= step.commanded.leave:  # a controller would jump to it
                 self._late += 1
                 self._missed += 1
                 if self._missed >= _SAY_MISSED:
@@ -369,11 +367,11 @@ class ServoTopic:
                         self._state(),
                         Status.TIMED_OUT,
                         f"the last {self._missed} motions came too late to be sent; this one took {took:.3f} s, and "
-                        f"joint states take {self._way / 1e9:.3f} s to come: give servo a longer period (parameter "
+                        f"joint states take {way / 1e9:.3f} s to come: give servo a longer period (parameter "
                         "servo.period)",
                     )
                 return
-            if not self._send(setup, state, message, session.goes_on, step.commanded.leave - self._way):
+            if not self._send(setup, state, message, session.goes_on, step.commanded.leave - way):
                 if self._is_replaced():
                     self._session = None  # begin anew, from where the robot is
                 return

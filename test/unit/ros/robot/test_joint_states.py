@@ -231,6 +231,27 @@ def test_stamps_say_when_joints_were_measured() -> None:
     np.testing.assert_allclose(behind[:3], [0.3, 0.0, 0.0], atol=1e-9)  # that far behind is another clock
 
 
+def test_the_slowest_way_of_late_counts_and_fades(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stops came too late where the newest joint state happened to be a quick one."""
+    now = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    states = JointStates()
+
+    def heard(late: int) -> int:
+        now[0] += 0.02
+        states.update(JointState(name=["j1"], position=[0.1]), 10**15, 10**15 + late)
+        return states.of(ROBOT).way([0])
+
+    assert heard(30_000_000) == 30_000_000
+    heard(1_000_000)
+    assert 25_000_000 < heard(1_000_000) < 30_000_000
+    assert heard(60_000_000) == 60_000_000
+    assert heard(700_000_000) > 50_000_000  # another clock says nothing
+    for _ in range(250):
+        heard(1_000_000)
+    assert heard(1_000_000) == 1_000_000
+
+
 @pytest.mark.parametrize("stamped", [True, False])
 @pytest.mark.parametrize(("rate", "measured"), [(100.0, 20.0), (50.0, 10.0), (1000.0, 10.0), (50.0, 5.0)])
 def test_a_driver_that_repeats_what_it_measured_last_is_believed(
