@@ -8,6 +8,7 @@ import os
 import re
 import sys
 import time
+from collections.abc import Iterable
 from functools import cache
 from hashlib import sha256
 from importlib.util import find_spec
@@ -49,8 +50,29 @@ def changed_since_start(file: Path) -> bool:
 
     Ages are compared, as clocks are set when a machine finds its network; what seems to come from the future is older.
     """
+    return _changed(_sources(file))
+
+
+@cache
+def package_stamp(*packages: str) -> bytes | None:
+    """Return a hash of all Python files of packages, none of which is imported for that.
+
+    None if one was changed after this process began: what is in memory may be of another source.
+    """
+    files = [
+        file for package in packages for place in _places(package) for file in sorted(place.rglob("*.py"))
+    ]
+    if _changed(files):
+        return None
+    stamp = sha256()
+    for file in files:
+        stamp.update(file.name.encode() + sha256(file.read_bytes()).digest())
+    return stamp.digest()
+
+
+def _changed(files: Iterable[Path]) -> bool:
     age = _uptime() - _began
-    ages = (time.time() - source.stat().st_ctime for source in _sources(file))
+    ages = (time.time() - file.stat().st_ctime for file in files)
     return any(-1.0 <= since_change < age for since_change in ages)
 
 
@@ -58,7 +80,7 @@ def forget() -> None:
     """Read files anew from now on, as another process does."""
     global _began
     _began = _uptime()
-    for known in (source_stamp, _sources, _read, _places):
+    for known in (source_stamp, package_stamp, _sources, _read, _places):
         known.cache_clear()
 
 

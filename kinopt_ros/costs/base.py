@@ -56,6 +56,8 @@ class Cost(Immutable, ABC):
     """Whether the residual may be negative without being wrong: r <= 0 is wanted."""
     rugged: ClassVar[bool] = False
     """Whether searches often end in local minima of it: where it is weighed, more starts are made by default."""
+    looks_at_shapes: ClassVar[bool] = False
+    """Whether the residual depends on the shapes of the robot's links."""
     span: ClassVar[int] = 1
     """Neighbouring points that it looks at: the point itself and ``point.next(k)`` for k < span."""
     order: ClassVar[int] = 0

@@ -26,6 +26,7 @@ class SelfCollision(Cost):
     units: ClassVar[str] = "m"
     source: ClassVar[str] = 'Kim et al., "PyRoki", 2025, III-C'
     one_sided: ClassVar[bool] = True
+    looks_at_shapes: ClassVar[bool] = True
 
     margin: float = 0.02
     """Distance from which on nearness counts, m."""

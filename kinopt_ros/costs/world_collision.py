@@ -29,6 +29,7 @@ class WorldCollision(Cost):
     units: ClassVar[str] = "m"
     source: ClassVar[str] = 'Kim et al., "PyRoki", 2025, III-C'
     one_sided: ClassVar[bool] = True
+    looks_at_shapes: ClassVar[bool] = True
 
     margin: float = 0.05
     """Distance from which on nearness counts, m."""

@@ -11,7 +11,7 @@ import pytest
 
 import kinopt_ros
 from kinopt_ros import source_stamp as source_stamp_module
-from kinopt_ros.source_stamp import _read, changed_since_start, forget, source_stamp
+from kinopt_ros.source_stamp import _read, changed_since_start, forget, package_stamp, source_stamp
 
 PACKAGE = Path(kinopt_ros.__file__).parent
 FILES = {
@@ -204,3 +204,32 @@ def test_a_clock_that_was_not_set_yet_changes_no_file(folder: Path, monkeypatch:
     assert not changed_since_start(kernel)
     monkeypatch.setattr(time, "time", lambda: now + 1e8)
     assert not changed_since_start(kernel)
+
+
+def test_all_files_of_packages_count(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(folder))
+    old = time.time() - 3600.0
+    monkeypatch.setattr(source_stamp_module, "_changed", lambda files: False)
+
+    def stamped() -> bytes | None:
+        forget()
+        return package_stamp("own")
+
+    before = stamped()
+    assert before is not None
+    assert stamped() == before
+    for name in ("own/unused.py", "own/deep/near.py"):
+        (folder / name).write_text("X = 2")
+        os.utime(folder / name, (old, old))
+        assert stamped() != before
+        before = stamped()
+    monkeypatch.undo()
+
+
+def test_packages_that_changed_since_the_start_have_no_stamp(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(folder))
+    forget()
+    monkeypatch.setattr(source_stamp_module, "_began", source_stamp_module._uptime() - 3600.0)
+    assert package_stamp("own") is None

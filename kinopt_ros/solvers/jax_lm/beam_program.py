@@ -28,7 +28,8 @@ ONE_KERNEL = 128
 def beam_compilation(runtime: Runtime, key: ProgramKey) -> Compilation:
     """Return how the program of a key is made."""
     text = f"{runtime.fingerprint}\n{_source()}\n{key!r}"
-    return Compilation(hashlib.sha256(text.encode()).hexdigest()[:32], partial(compiled, runtime, key))
+    name = hashlib.sha256(text.encode()).hexdigest()[:32]
+    return Compilation(lambda: name, partial(compiled, runtime, key))
 
 
 def compiled(runtime: Runtime, key: ProgramKey) -> Any:

@@ -8,6 +8,7 @@ A program on disk is a pickle, and code: it is read only from where nobody else 
 
 import logging
 import pickle
+import re
 import threading
 from collections.abc import Callable, Hashable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -26,6 +27,8 @@ from kinopt_ros.solvers.lru import LruCache
 IN_MEMORY = 128
 ON_DISK = 400
 """Most programs kept on disk (about 1.5 MB each); the longest unused ones go first."""
+NAMES_ON_DISK = 4 * ON_DISK
+"""Most names of programs kept beside them."""
 MOST_WANTED = 32
 """Most programs that wait for the compiler, which takes seconds for each, if one request does not want more."""
 PATIENCE = 5.0
@@ -33,6 +36,7 @@ PATIENCE = 5.0
 to 0.2 s with Python's lock."""
 MOST_BYTES = 256 * 2**20
 """Largest program on disk, bytes."""
+_NAME, _NAME_BYTES = re.compile("[0-9a-f]{32}"), 200
 Program: TypeAlias = Callable[..., Any]
 K = TypeVar("K", bound=Hashable)
 _log = logging.getLogger(__name__)
@@ -42,9 +46,11 @@ _log = logging.getLogger(__name__)
 class Compilation:
     """How a program is made, if there is none of its name on disk."""
 
-    name: str
-    """Digest of all that the program depends on."""
+    name: Callable[[], str]
+    """Digest of all that the program depends on; it may take seconds, as for what has to be traced."""
     compiled: Callable[[], Any]
+    known_as: str | None = None
+    """Digest of all that the name follows from, if that is known sooner: the name is kept by it."""
 
 
 class Programs(Generic[K]):
@@ -56,7 +62,7 @@ class Programs(Generic[K]):
         self._compilation = compilation
         self.compiled = 0
         """Number of programs that were compiled, rather than found, since this object exists."""
-        self._folder = _folder()
+        self._folder, self._names = _folder(".program", MOST_BYTES), _folder(".name", _NAME_BYTES)
         self._lock = threading.Lock()
         self._making: dict[K, threading.Lock] = {}
         self._programs: LruCache[K, Program] = LruCache(IN_MEMORY)
@@ -141,20 +147,46 @@ class Programs(Generic[K]):
     def _loaded_or_compiled(self, key: K) -> Program:
         with jax.enable_x64(True), jax.default_device(self.runtime.device):
             compilation = self._compilation(self.runtime, key)
-            program: Program | None = _load(self._folder, compilation.name, self.runtime.device)
+            name = _name(self._names, compilation)
+            program: Program | None = _load(self._folder, name, self.runtime.device)
             if program is None:
                 program = compilation.compiled()
                 self.compiled += 1
-                _save(self._folder, compilation.name, program)
+                _save(self._folder, name, program)
         return program
 
 
-def _folder() -> PrivateFolder:
+def _folder(suffix: str, most_bytes: int) -> PrivateFolder:
     try:
         path = cache_folder("jax_lm")
     except RuntimeError:  # a user without a home
         path = temporary_folder() / "jax_lm"
-    return PrivateFolder(path, ".program", b"compiled program of kinopt_ros\n", MOST_BYTES)
+    return PrivateFolder(path, suffix, b"compiled program of kinopt_ros\n", most_bytes)
+
+
+def _name(folder: PrivateFolder, compilation: Compilation) -> str:
+    """Return the name of a program, as it is kept or found out."""
+    known = compilation.known_as
+    if known is None:
+        return compilation.name()
+    try:
+        kept = folder.read(known).decode()
+        if _NAME.fullmatch(kept):
+            return kept
+        raise ValueError("no name")
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError) as error:  # foreign or damaged
+        _log.warning(
+            "the name of a compiled program, %s in %s, is found out anew: %s", known, folder.path, error
+        )
+    name = compilation.name()
+    try:
+        folder.write(known, name.encode())
+        folder.prune(NAMES_ON_DISK, NAMES_ON_DISK * _NAME_BYTES)
+    except (OSError, ValueError) as error:  # it is found out again next time
+        _log.warning("the name of a compiled program cannot be kept in %s: %s", folder.path, error)
+    return name
 
 
 def _load(folder: PrivateFolder, name: str, device: jax.Device) -> Program | None:

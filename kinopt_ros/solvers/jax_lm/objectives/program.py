@@ -1,25 +1,29 @@
 """Programs of objectives: what they depend on, and how they are compiled.
 
 A program is known in memory by its layout, and on disk by what JAX has traced, so that code of anybody's cost, and of
-all that it calls, is part of its name.
+all that it calls, is part of its name. To trace takes seconds; so what the name of one follows from whose costs are all
+of kinopt_ros is kept, too: sources, robot and layout.
 """
 
 import hashlib
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import jax
 import numpy as np
 
+from kinopt_ros.robot.digest import kinematics_digest
 from kinopt_ros.solvers.jax_lm.objectives.layout import Layout, pack
 from kinopt_ros.solvers.jax_lm.objectives.polish import begin, polish
 from kinopt_ros.solvers.jax_lm.programs import Compilation
 from kinopt_ros.solvers.jax_lm.runtime import Runtime
+from kinopt_ros.source_stamp import package_stamp
 
 BEGIN = "begin"
 POLISH = "polish"
 SEARCH = "search"
+_OWN = "kinopt_ros.costs."
 SEARCH_STEPS = 30
 """Steps of each start."""
 _NOT_FOR_OBJECTIVES = ("algsimp", "cpu_multi_output_fusion", "dot-library-rewriter")
@@ -51,11 +55,25 @@ def sources_of(layout: Layout) -> tuple[Any, ...]:
 
 
 def objective_compilation(runtime: Runtime, key: ObjectiveKey) -> Compilation:
-    """Trace the program of a key, and return how it is compiled.
+    """Return how the program of a key is named and compiled. Both raise a CostError if a cost cannot be traced."""
+    options = dict(runtime.compiler_options)
+    if runtime.on_cpu:
+        known = options.get("xla_disable_hlo_passes")
+        options["xla_disable_hlo_passes"] = ",".join([*([known] if known else []), *_NOT_FOR_OBJECTIVES])
+    traced = cache(partial(_traced, key))
 
-    Raises:
-        CostError: a cost cannot be traced.
-    """
+    def name() -> str:
+        return _digest(f"{runtime.fingerprint}\n{options}\n{traced().as_text()}".encode())
+
+    return Compilation(
+        name,
+        lambda: traced().compile(compiler_options=options),
+        _known_as(f"{runtime.fingerprint}\n{options}", key),
+    )
+
+
+def _traced(key: ObjectiveKey) -> Any:
+    """Return the program of a key as JAX traces it."""
     layout = key.layout
     starts = (
         np.empty((key.lanes, len(pack(layout.objective, 1.0)))),
@@ -63,19 +81,27 @@ def objective_compilation(runtime: Runtime, key: ObjectiveKey) -> Compilation:
     )
     first = jax.vmap(partial(begin, layout))
     if key.kind == BEGIN:
-        lowered = jax.jit(first).lower(*starts)
-    elif key.kind == POLISH:
+        return jax.jit(first).lower(*starts)
+    if key.kind == POLISH:
         one = jax.vmap(partial(polish, layout), in_axes=(0, 0, None))
-        lowered = jax.jit(one).lower(starts[0], jax.eval_shape(first, *starts), np.int64(0))
-    else:
-        # jaxls takes half a second to import.
-        from kinopt_ros.solvers.jax_lm.objectives.search import search
+        return jax.jit(one).lower(starts[0], jax.eval_shape(first, *starts), np.int64(0))
+    # jaxls takes half a second to import.
+    from kinopt_ros.solvers.jax_lm.objectives.search import search
 
-        lowered = jax.jit(jax.vmap(partial(search, layout, SEARCH_STEPS))).lower(*starts)
-    options = dict(runtime.compiler_options)
-    if runtime.on_cpu:
-        known = options.get("xla_disable_hlo_passes")
-        options["xla_disable_hlo_passes"] = ",".join([*([known] if known else []), *_NOT_FOR_OBJECTIVES])
-    text = f"{runtime.fingerprint}\n{options}\n{lowered.as_text()}"
-    name = hashlib.sha256(text.encode()).hexdigest()[:32]
-    return Compilation(name, lambda: lowered.compile(compiler_options=options))
+    return jax.jit(jax.vmap(partial(search, layout, SEARCH_STEPS))).lower(*starts)
+
+
+def _known_as(compiler: str, key: ObjectiveKey) -> str | None:
+    """Return a digest of what the trace follows from; None where that is more than is known: code of others, shapes."""
+    kinds = {type(cost) for cost in key.layout.objective}
+    if any(not kind.__module__.startswith(_OWN) or kind.looks_at_shapes for kind in kinds):
+        return None
+    sources = package_stamp("kinopt_ros", "jaxls", "jaxlie")
+    if sources is None:
+        return None
+    told = f"{compiler}\n{np.__version__}\n{key.kind} {key.lanes}\n{key.text}"
+    return _digest(sources + kinematics_digest(key.layout.robot) + told.encode())
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:32]
