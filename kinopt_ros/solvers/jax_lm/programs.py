@@ -21,7 +21,7 @@ from jax.experimental import serialize_executable
 from kinopt_ros.errors import KinoptError
 from kinopt_ros.pauses import wait_until_nothing_moves
 from kinopt_ros.private_files import PrivateFolder, cache_folder, temporary_folder
-from kinopt_ros.solvers.jax_lm.runtime import Runtime
+from kinopt_ros.solvers.jax_lm.runtime import Runtime, look_up_lapack
 from kinopt_ros.solvers.lru import LruCache
 
 IN_MEMORY = 128
@@ -194,6 +194,7 @@ def _load(folder: PrivateFolder, name: str, device: jax.Device) -> Program | Non
         content = folder.read(name)
         # The one place that unpickles: nobody but this user can have written it.
         serialized, in_tree, out_tree = pickle.loads(content)
+        look_up_lapack()
         # Without a device, JAX loads it for all that there are, and refuses to run it.
         program: Program = serialize_executable.deserialize_and_load(
             serialized, in_tree, out_tree, device.client, [device]

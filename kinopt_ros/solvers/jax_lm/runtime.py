@@ -3,6 +3,7 @@
 import os
 import sys
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -80,6 +81,18 @@ def start(device: str, multi_output_fusion: bool) -> Runtime:
         )
     )
     return Runtime(chosen, options, fingerprint)
+
+
+@cache
+def look_up_lapack() -> None:
+    """Have JAX look up the functions of LAPACK, as it does when it lowers something that calls one.
+
+    Programs from disk call them, too, and end the process by a segmentation fault where nothing was lowered before.
+    """
+    import jax
+    import numpy as np
+
+    jax.jit(jax.numpy.linalg.cholesky).lower(np.eye(2))
 
 
 def _import_jax(multi_output_fusion: bool) -> tuple[bool, str]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -83,6 +86,41 @@ def test_what_is_kept_is_not_traced(
     after = programs()
     after.get(key_of(arm, Rest(weight=0.5)))
     assert (traced, after.compiled) == ([BEGIN] * 3, 0)
+
+
+PROCESS = """
+import sys
+import numpy as np
+import kinopt_ros as ko
+from kinopt_ros.costs.link_pose import LinkPose
+from kinopt_ros.costs.rest import Rest
+from kinopt_ros.solvers.jax_lm.objectives import program
+robot = ko.load_robot(sys.argv[1])
+solver = ko.create_solver("jax_lm", robot, {"groups": ""})
+T = ko.forward_kinematics(robot, robot.default_q + 0.2, robot.link_names[-1:])[0]
+costs = [LinkPose(link=robot.link_names[-1], T_base_target=T, tolerance=(1e-4, 1e-3)), Rest(weight=0.01)]
+traced, trace = [], program._traced
+program._traced = lambda key: (traced.append(key.kind), trace(key))[1]
+result = solver.solve_objective(ko.objective_problem(robot, ko.Objective(costs), num_starts=0))
+print(len(traced), result.success[0], result.q[0, 0].tolist())
+solver.close()
+"""
+
+
+@pytest.mark.slow
+def test_a_second_process_runs_what_it_has_not_traced(planar_arm_file: Path, tmp_path: Path) -> None:
+    """It ended by a segmentation fault: JAX looks LAPACK up when it lowers what calls it."""
+    command = [sys.executable, "-c", PROCESS, str(planar_arm_file)]
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
+    said = [
+        subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.split(
+            " ", 1
+        )
+        for _ in range(2)
+    ]
+    assert [int(count) for count, _ in said] == [2, 0]
+    assert said[0][1] == said[1][1]
+    assert said[0][1].startswith("True"), said
 
 
 def test_what_a_trace_follows_from_is_in_what_its_name_is_kept_by(arm: RobotModel, panda: RobotModel) -> None:
