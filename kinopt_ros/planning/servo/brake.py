@@ -74,8 +74,7 @@ def brake_on_the_way(
     velocity: Annotated[Float64, "n"],
     way: float,
 ) -> JointTrajectory:
-    """Return a brake from a measured state, as ``brake_from_measured``, that may come at once or after as long as it may
-    be on its way.
+    """Return a brake from a measured state, as ``brake_from_measured``, that may come at once, or later.
 
     One for the longest way alone would have a controller that gets it sooner speed up to be there.
 
