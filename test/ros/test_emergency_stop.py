@@ -26,7 +26,9 @@ from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.robot.joint_states import JointStates
 from kinopt_ros.ros.topics.emergency_stop import EmergencyStop
 from kinopt_ros.trajectory.braking import MotionState, pieces_to_rest, planning_limits
+from kinopt_ros.trajectory.interpolation import evaluate
 from kinopt_ros.trajectory.jerk_phases import MotionLimits
+from kinopt_ros.trajectory.joint_trajectory import JointTrajectory as Trajectory
 from kinopt_ros.trajectory.simulated_controller import SimulatedController
 from kinopt_ros.trajectory.timing import point_to_point
 from kinopt_ros.verification.sweep import WayContact
@@ -289,6 +291,30 @@ def test_a_robot_that_is_elsewhere_is_stopped_from_where_it_is_by_now(late: floa
     assert (way * np.sign(there.velocity) > 0.0).all()  # it brakes on the way
     assert np.abs(way).max() < 0.5
     assert "from where it was measured" in world.said[0]
+
+
+@pytest.mark.parametrize("spent", [0.0, 0.05, 0.1])
+def test_a_stop_from_where_it_is_keeps_the_limits_whenever_it_comes(spent: float) -> None:
+    """A joint state took 0.1 s to come, so a stop may take as long, but the next one was there at once."""
+    world = World(PANDA, a_move())
+    world.now += 1_000_000_000
+    there = world.motion.at(world.now - 600_000_000)
+    measured = JointState(name=ARM, position=there.position.tolist(), velocity=there.velocity.tolist())
+    world.states.update(measured, world.now - 100_000_000, world.now)
+    world.states.update(measured, world.now, world.now)
+    point = world.emergency().points[0]
+    assert "from where it was measured" in world.said[0]
+    time, still = point.time_from_start.sec + point.time_from_start.nanosec / 1e9, np.zeros(7)
+    stop = Trajectory(
+        ARM,
+        np.array([0.0, time]),
+        np.array([there.position + spent * there.velocity, point.positions]),
+        np.array([there.velocity, still]),
+        np.array([still, still]),
+    )
+    _, velocity, acceleration = evaluate(stop, np.linspace(0.0, time, 401))
+    assert (np.abs(velocity) <= 1.02 * LIMITS.velocity).all()
+    assert (np.abs(acceleration) <= 1.02 * LIMITS.acceleration).all()
 
 
 def test_a_stop_counts_whole_turns_as_they_were_commanded() -> None:

@@ -17,6 +17,8 @@ SOFTER = 1.5
 """Times the quickest brake that one by a single quintic takes: its acceleration has a peak, where that one is even."""
 SHORTEST = 0.1
 """Least time of such a brake, s: what is measured may be a little beside where a controller has a joint."""
+_NO_WAY = 5e-3
+"""Way of a brake that does not matter, s."""
 _STEP = 1.1
 """Factor between two times that are tried for a brake."""
 _SLOWEST, _LONGEST = 4.0, 1.0
@@ -64,6 +66,31 @@ def brake_from_measured(
     still = np.zeros_like(velocity)
     quickest = braking_time(velocity, planning_limits(setup.unscaled), still)
     return _brake(setup, MotionState(position, velocity, still), max(SOFTER * quickest, SHORTEST))
+
+
+def brake_on_the_way(
+    setup: ServoSetup,
+    position: Annotated[Float64, "n"],
+    velocity: Annotated[Float64, "n"],
+    way: float,
+) -> JointTrajectory:
+    """Return a brake from a measured state, as ``brake_from_measured``, that may come at once, or later.
+
+    One for the longest way alone would have a controller that gets it sooner speed up to be there.
+
+    Args:
+        setup: the robot, and the joints.
+        position: where the joints are now, rad or m.
+        velocity: as measured, rad/s or m/s.
+        way: the longest way, s.
+    """
+    if way < _NO_WAY:
+        return brake_from_measured(setup, position + way * velocity, velocity)
+    still = np.zeros_like(velocity)
+    passed = (0.0, way / 2.0, way)
+    return brake_from_any(
+        setup, [MotionState(position + seconds * velocity, velocity, still) for seconds in passed]
+    )
 
 
 def brake_from_any(setup: ServoSetup, states: Sequence[MotionState]) -> JointTrajectory:
