@@ -91,18 +91,21 @@ class Programs(Generic[K]):
             if program is not None:
                 return program
             making = self._making.setdefault(key, threading.Lock())
+        name = None
         with making:  # others that want the same one wait; the rest do not
             with self._lock:
                 program = self._programs.get(key)
             if program is None:
                 try:
-                    program = self._make(key)
+                    program, name = self._make(key)
                     with self._lock:
                         self._programs.put(key, program)
                 finally:
                     with self._lock:
                         self._making.pop(key, None)
-            return program
+        if name is not None:  # which others need not wait for
+            _save(self._folder, name, program)
+        return program
 
     def make_in_background(self, keys: Iterable[K]) -> None:
         """See to it that programs will be there, without waiting for them.
@@ -139,21 +142,22 @@ class Programs(Generic[K]):
             except Exception:
                 _log.exception("a program could not be compiled")
 
-    def _make(self, key: K) -> Program:
+    def _make(self, key: K) -> tuple[Program, str | None]:
+        """Return a program, and the name by which it is to be kept if it was not."""
         # On a thread of its own, where nothing holds that the caller has set for his: meshes, devices, precision.
         with ThreadPoolExecutor(1, "jax_lm compiler") as thread:
             return thread.submit(self._loaded_or_compiled, key).result()
 
-    def _loaded_or_compiled(self, key: K) -> Program:
+    def _loaded_or_compiled(self, key: K) -> tuple[Program, str | None]:
         with jax.enable_x64(True), jax.default_device(self.runtime.device):
             compilation = self._compilation(self.runtime, key)
             name = _name(self._names, compilation)
             program: Program | None = _load(self._folder, name, self.runtime.device)
-            if program is None:
-                program = compilation.compiled()
-                self.compiled += 1
-                _save(self._folder, name, program)
-        return program
+            if program is not None:
+                return program, None
+            program = compilation.compiled()
+            self.compiled += 1
+            return program, name
 
 
 def _folder(suffix: str, most_bytes: int) -> PrivateFolder:
