@@ -133,7 +133,7 @@ def test_many_structures_keep_nobody_waiting_for_all_of_them(
         begun.set()
         assert may_go_on.wait(60.0)
         made.append(key)
-        return key
+        return key, None
 
     monkeypatch.setattr(compiler, "_make", make)
     flood: list[Any] = [f"structure {number}" for number in range(1000)]
