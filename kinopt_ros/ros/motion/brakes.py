@@ -26,8 +26,9 @@ BEYOND = 0.1
 """Distance beyond its position limits at which a joint may be measured, rad or m."""
 FARTHEST = 1e6
 """Farthest that a joint without limits may be measured from 0, rad or m."""
-ON_THE_WAY = (0.0, 0.015, 0.03)
-"""Times that a brake may be on its way, s, beyond that of joint states."""
+ON_THE_WAY, _WAYS = 0.03, 3
+"""Longest time that a brake is on its way, s, besides that of the slowest joint states lately; and the number of ways
+from none to that that it is made for."""
 LATEST_BEGIN, _LOOK_EVERY = 500_000_000, 2_500_000
 """How far a controller may be behind a motion, ns, and the time between two looks at where it is."""
 _ALIKE = 2e-3
@@ -83,8 +84,10 @@ def _where(
     found = _times_in(setup, commanded, state, now - lead, context.parameter("servo.tracking_tolerance"))
     if found is None:
         velocity = state.seen_velocity[index]
-        sent = behind + state.way(index) / NANOSECONDS_PER_SECOND
-        at = [_gone_on(setup, commanded, state, sent + way, velocity, now) for way in ON_THE_WAY]
+        at = [
+            _gone_on(setup, commanded, state, behind + way / NANOSECONDS_PER_SECOND, velocity, now)
+            for way in _ways(setup, state)
+        ]
     else:
         at = _gone_on_in(setup, commanded, state, found, lead)
     if lead <= LAG and (state.late[index] <= LATEST).all():
@@ -100,11 +103,16 @@ def _gone_on_in(
     measured says how far behind the controller is, and the motion how it goes on from there."""
     then = commanded.at(begun[1])
     beside = setup.as_commanded(state.q[setup.variables], then.position) - then.position
-    usual = state.way(setup.variables)
-    ways = [usual + round(way * NANOSECONDS_PER_SECOND) for way in ON_THE_WAY]
-    times = np.linspace(*begun, len(ways)).astype(np.int64).tolist()
-    at = [commanded.at(time + lead + way) for time, way in zip(times, ways, strict=True)]
+    times = np.linspace(*begun, _WAYS).astype(np.int64).tolist()
+    at = [commanded.at(time + lead + way) for time, way in zip(times, _ways(setup, state), strict=True)]
     return [MotionState(one.position + beside, one.velocity, one.acceleration) for one in at]
+
+
+def _ways(setup: ServoSetup, state: RobotState) -> list[int]:
+    """Return times that a brake may be on its way, ns."""
+    longest = state.way(setup.variables) + round(ON_THE_WAY * NANOSECONDS_PER_SECOND)
+    ways: list[int] = np.linspace(0, longest, _WAYS).astype(np.int64).tolist()
+    return ways
 
 
 def _gone_on(

@@ -36,10 +36,13 @@ def motion(seed: int) -> JointTrajectory:
     return plan_joint_motion(PANDA, ARM, start, np.zeros(PANDA.nq), goal, 1.0, 1.0).trajectory
 
 
-def brake(moving: JointTrajectory, t: float, behind: float, lag: float, way: float) -> JointTrajectory:
-    """What a controller does that begins the motion so late, and hears a brake made at ``t`` after so long a way."""
+def brake(
+    moving: JointTrajectory, t: float, behind: float, lag: float, way: float, slowest: float = 0.0
+) -> JointTrajectory:
+    """What a controller does that begins the motion so late, and hears a brake made at ``t`` after so long a way;
+    ``slowest``: that of joint states lately, s."""
     now = START + round(t * 1e9)
-    state: Any = measured(moving, t - behind - lag, behind, now)
+    state: Any = measured(moving, t - behind - lag, behind, now, slowest)
     end = trajectory_from_message(brake_of(in_it(state, now), published(moving)))
     begin = [rows[0] for rows in evaluate(moving, np.array([t + way - lag]))]
     rest = (end.position[-1], np.zeros(7), np.zeros(7))
@@ -63,12 +66,13 @@ def in_it(state: RobotState, now: int) -> Any:
     )
 
 
-def measured(moving: JointTrajectory, t: float, behind: float, now: int) -> RobotState:
+def measured(moving: JointTrajectory, t: float, behind: float, now: int, slowest: float = 0.0) -> RobotState:
     position, velocity, _ = (rows[0] for rows in evaluate(moving, np.array([t])))
     q, v, nothing = PANDA.default_q.copy(), np.zeros(PANDA.nq), np.zeros(PANDA.nq)
     q[:7], v[:7] = position, velocity
     known, stamp = np.ones(PANDA.nq, dtype=np.bool_), np.full(PANDA.nq, now, dtype=np.int64)
-    return RobotState(q, v, known, np.full(PANDA.nq, behind), stamp, nothing, nothing.copy(), nothing)
+    ages, ways = np.full(PANDA.nq, behind), np.full(PANDA.nq, slowest)
+    return RobotState(q, v, known, ages, stamp, nothing, nothing.copy(), nothing, slowest=ways)
 
 
 @pytest.mark.parametrize(
@@ -101,6 +105,23 @@ def test_a_brake_keeps_the_limits_whatever_the_joint_states_age(
     assert max(harder) < 1.15
     assert np.mean(np.array(faster) > 1.001) < 0.15
     assert np.mean(np.array(harder) > 1.001) < 0.15
+
+
+@pytest.mark.parametrize("spent", [0.0, 0.05, 0.1])
+@pytest.mark.parametrize("lag", [0.0, 0.05])
+def test_a_brake_keeps_the_limits_however_much_of_the_slowest_way_it_takes(lag: float, spent: float) -> None:
+    """Made for the slowest way alone, it had a controller that got it at once speed up."""
+    faster, harder = [], []
+    for seed in range(3):
+        moving = motion(seed)
+        for t in np.linspace(0.02, moving.duration - 0.02, 12):
+            way_to_rest = brake(moving, float(t), 0.02, lag, spent, slowest=0.1)
+            _, velocity, acceleration = evaluate(way_to_rest, np.linspace(0.0, way_to_rest.duration, 201))
+            faster.append(np.max(np.abs(velocity) / VELOCITY))
+            harder.append(np.max(np.abs(acceleration) / ACCELERATION))
+    # As above; it was 1.63 times the velocity.
+    assert max(faster) < 1.2
+    assert max(harder) < 1.2
 
 
 def test_joint_states_that_lay_unread_for_long_take_no_robot_back_at_once() -> None:
