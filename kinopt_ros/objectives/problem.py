@@ -52,7 +52,8 @@ class ObjectiveProblem(Immutable):
     num_starts: int = DEFAULT_STARTS
     """Random starts where neither state nor seeds lead to an answer."""
     more_starts: int = 0
-    """Further random starts of a configuration of which something does not hold after those."""
+    """Further random starts, which ``planning.objectives.solve_objective`` makes for a configuration of which something
+    does not hold after those. A solver that is asked by itself makes none of them."""
     scene: Scene | None = None
     """Scene that the answer shall be free of collisions with, besides the robot itself; None: not checked."""
     clearance: float = 0.0
@@ -110,7 +111,7 @@ def objective_problem(
         num_points: T, points of a trajectory; 1 for a configuration.
         dt: time between points, s.
         num_starts: random starts at most; None: 16, or 128 for one configuration where manipulability is weighed, and
-            128 more of a configuration of which something does not hold after those.
+            128 more by ``solve_objective`` for a configuration of which something does not hold after those.
         scene: what not to collide with; None: collisions are not checked.
         clearance: least distance of bodies, m, with a scene.
         deadline: value of time.monotonic().

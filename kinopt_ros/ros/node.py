@@ -119,6 +119,8 @@ class KinoptNode(ManagedNode):
             self._description.want(False)
             self.manage()
         self._description.load()
+        self._moves = lambda: self._motions.runs
+        begin_to_look(self._moves)  # last: nobody closes a node that could not be made
 
     def end_motions(self) -> None:
         """Stop what this node moves, and refuse to move anything from now on.
@@ -271,8 +273,6 @@ class KinoptNode(ManagedNode):
                 self._shared.parameter("start_delay"),
             ),
         )
-        self._moves = lambda: self._motions.runs
-        begin_to_look(self._moves)
         self._controllers = Controllers(self._shared, self.urgent)
         self._watched = WatchedMotions(self.get_logger(), self._reports)
         self._target_pose = TargetPoseTopic(self._shared, self._motions, self._watched, self._reports)

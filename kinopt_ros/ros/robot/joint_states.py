@@ -182,15 +182,17 @@ class RobotState:
     @property
     def behind(self) -> Annotated[Float64, "nq"]:
         """Seconds since each was measured, as far as stamps say so."""
-        return np.asarray(self.age + np.where((self.late > 0.0) & (self.late <= LATEST), self.late, 0.0))
+        return np.asarray(self.age + self._believed_late)
+
+    @property
+    def _believed_late(self) -> Annotated[Float64, "nq"]:
+        """``late``; 0 where it says that the clock is another one."""
+        return np.where((self.late > 0.0) & (self.late <= LATEST), self.late, 0.0)
 
     def way(self, variables: Iterable[int]) -> int:
         """Return how long messages are on their way between the node and who measures some variables, ns: as long as
         the slowest joint states lately, as far as stamps say so; SLOWEST_WAY at most."""
-        if self.slowest is None:
-            believed = np.where((self.late > 0.0) & (self.late <= LATEST), self.late, 0.0)
-        else:
-            believed = self.slowest
+        believed = self._believed_late if self.slowest is None else self.slowest
         return round(1e9 * min(float(believed[list(variables)].max(initial=0.0)), SLOWEST_WAY))
 
     def jumped(self, variables: Iterable[int], robot: RobotModel) -> str | None:

@@ -38,6 +38,6 @@ def test_servo_stops_before_the_wall(drawn: dict[str, Any], tmp_path: Path) -> N
     assert clearance <= distance.min() < clearance + 0.005
 
 
-def test_every_picture_is_made(tmp_path: Path) -> None:
+def test_times_of_arms_are_drawn(tmp_path: Path) -> None:
     book_pictures.arms(tmp_path / "arms.png")
     assert (tmp_path / "arms.png").stat().st_size > 10_000

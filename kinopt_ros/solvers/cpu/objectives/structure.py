@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -25,8 +26,6 @@ class Structure:
     """A robot and an objective's structure, packed."""
 
     model: "Model"
-    arrays: tuple[Array, ...]
-    """Those of the model, one after the other."""
     parts: tuple["Part", ...]
     """Per cost."""
     num_rows: int
@@ -36,6 +35,11 @@ class Structure:
     """Those of all costs, without what differs between objectives of this structure."""
     anchors: tuple[Anchor, ...]
     """Link poses that starts are led to."""
+
+    @cached_property
+    def arrays(self) -> tuple[Array, ...]:
+        """Arrays of the model, one after the other, as the search takes them."""
+        return (*self.model.tree, *self.model.moving, *self.model.costs)
 
     def pack(
         self, objectives: Sequence[Objective]
@@ -101,10 +105,8 @@ def pack_structure(robot: RobotModel, objective: Objective, free: Annotated[Bool
         np.repeat([cost.holds for cost in objective], sizes),
         np.repeat([cost.one_sided for cost in objective], sizes),
     )
-    moving = _moving(robot, free)
     return Structure(
-        codes.Model(tree, moving, costs),
-        (*tree, *moving, *costs),
+        codes.Model(tree, _moving(robot, free), costs),
         tuple(parts),
         first,
         int(np.count_nonzero(free)),
