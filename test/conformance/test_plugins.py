@@ -58,6 +58,47 @@ class TestHjcd(IkConformance):
     options: ClassVar[Mapping[str, Any]] = {"groups": "", "device": "cpu"}
 
 
+class OnCuda:
+    """Tests that need a CUDA device."""
+
+    @pytest.fixture(scope="class", autouse=True)
+    def there_is_a_cuda_device(self) -> None:
+        """Skip where there is none."""
+        import warp
+
+        if warp.get_cuda_device_count() == 0:
+            pytest.skip("no CUDA device here: hjcd on GPUs is untested")
+
+
+@no_warp
+@pytest.mark.slow  # kernels for four chains
+class TestHjcdOnCuda(OnCuda, IkConformance):
+    solver = "hjcd"
+    minimum_success = 1.0
+    targets = 100
+    options: ClassVar[Mapping[str, Any]] = {"groups": "", "device": "cuda"}
+
+
+@no_warp
+@pytest.mark.slow
+class TestHjcdOnCudaByGraphs(OnCuda, IkConformance):
+    solver = "hjcd"
+    minimum_success = 1.0
+    targets = 100
+    options: ClassVar[Mapping[str, Any]] = {"groups": "", "device": "cuda", "graphs": True}
+    robots = ("seven_revolute",)
+
+
+@no_warp
+@pytest.mark.slow
+class TestHjcdAsPublishedOnCuda(OnCuda, IkConformance):
+    solver = "hjcd"
+    minimum_success = 1.0
+    targets = 20
+    options: ClassVar[Mapping[str, Any]] = {"groups": "", "device": "cuda", "algorithm": "hjcd_ik"}
+    robots = ("continuous_and_prismatic",)
+
+
 @no_warp
 @pytest.mark.slow  # kernels for three chains
 class TestHjcdAsPublished(IkConformance):
