@@ -99,10 +99,12 @@ def hjcd_solutions(arm: Arm, algorithm: str, seeds: int, solutions: int, device:
     chain = device_chain(packed, there)
     search.load(packed.shape)
     none = np.empty((1, 0, len(packed.variables)))
+    state = np.zeros((1, len(packed.variables)))
     order = [packed.variables.tolist().index(variable) for variable in arm.chain.variables]
     found = []
     for k, target in enumerate(packed.packed_targets(arm.T_base_target)):
-        outcome = search.run(chain, Portion(target[None], none, 0, k, True, 3e-3))
+        portion = Portion(target[None], state, none, 0, k, True, (EXACT, EXACT), 3e-3)
+        outcome = search.run(chain, portion)
         error = outcome.errors[0].max(axis=1)
         found.append(outcome.q[0][least(error, solutions)][:, order])
     return found

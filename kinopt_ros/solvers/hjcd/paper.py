@@ -1,6 +1,6 @@
 """``hjcd_ik``: Algorithm 2 of the paper; see ``reference.hjcd_ik``. PO-CCD in float32, PJ-IK in float64."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import warp as wp
@@ -10,16 +10,16 @@ from kinopt_ros.solvers.hjcd.device_chain import DeviceChain
 from kinopt_ros.solvers.hjcd.kernels.pj_ik import PROPOSALS, pj_ik_kernels
 from kinopt_ros.solvers.hjcd.kernels.po_ccd import po_ccd_kernels
 from kinopt_ros.solvers.hjcd.kernels.screen import begin_refinement, keep_best, settle_double
+from kinopt_ros.solvers.hjcd.kernels.transfer import choose, spread
 from kinopt_ros.solvers.hjcd.portion import (
-    CAPACITIES,
-    Idle,
+    Answers,
+    Given,
     Outcome,
     Portion,
     capacity_for,
     finish,
+    most_targets,
     outcome_of,
-    put,
-    put_lanes,
 )
 from kinopt_ros.solvers.hjcd.reference.hjcd_ik import COARSE, COPIES, REFINE, STARTS, stream, usual_selection
 from kinopt_ros.solvers.hjcd.reference.pj_ik import RefineSettings
@@ -48,10 +48,13 @@ class _Buffers:
 
     def __init__(self, variables: int, targets: int, starts: int, keep: int, lanes: int, device: Any) -> None:
         M, L = targets * starts, targets * lanes
+        self.given: dict[int, Given] = {}
+        """By the number of starts that requests give."""
+        self.answers = Answers(targets, variables, device)
         self.targets = wp.empty((targets, 12), dtype=wp.float32, device=device)
         self.targets_double = wp.empty((targets, 12), dtype=wp.float64, device=device)
         self.done = wp.empty(targets, dtype=wp.int32, device=device)
-        self.idle = Idle(targets, device)
+        self.idle = wp.empty(targets, dtype=wp.int32, device=device)
         self.coarse = wp.empty((variables, M), dtype=wp.float32, device=device)
         self.own = wp.empty((variables, M), dtype=wp.float32, device=device)
         self.scores = wp.empty(M, dtype=wp.float32, device=device)
@@ -74,8 +77,12 @@ class PaperSearch:
         """``graphs``: see ``Rounds``."""
         self._settings, self._device = settings, device
         self._chosen = usual_selection(settings.starts)
-        self.most_targets = max(1, STARTS_ON_CPU // settings.starts) if device.is_cpu else CAPACITIES[-1]
         self.lanes = self._chosen.keep * self._chosen.copies
+        self.most_targets = (
+            max(1, STARTS_ON_CPU // settings.starts)
+            if device.is_cpu
+            else most_targets(max(settings.starts, self.lanes))
+        )
         self._buffers: dict[tuple[int, int], _Buffers] = {}
         self._rounds = Rounds(device, graphs)
 
@@ -85,6 +92,7 @@ class PaperSearch:
             po_ccd_kernels(shape, wp.float32).po_ccd,
             pj_ik_kernels(shape, wp.float64).pj_ik,
             keep_best,
+            choose,
         ):
             wp.load_module(kernel.module, device=self._device)
 
@@ -95,17 +103,17 @@ class PaperSearch:
 
     def run(self, chain: DeviceChain, portion: Portion) -> Outcome:
         """Run Algorithm 2 for every target of the portion; the problem's own starts take the place of random ones."""
-        b, given = portion.own.shape[:2]
-        starts, L = self._settings.starts, b * self.lanes
-        given = min(given, starts)
-        arrays = self._arrays(chain.chain.shape.variables, b)
-        put(arrays.targets, portion.targets)
-        put(arrays.targets_double, portion.targets)
-        put_lanes(arrays.own, portion.own[:, :given], starts)
-        arrays.idle.use(b)
-        size = self._rounds.size(b)
-        key = chain, portion.round, portion.seed, portion.every_lane, size, given
+        b, given = portion.own.shape[0], min(portion.own.shape[1], self._settings.starts)
+        variables = chain.chain.shape.variables
+        arrays, size = self._arrays(variables, b), self._rounds.size(b)
+        if given not in arrays.given:
+            arrays.given[given] = Given(capacity_for(b), given, variables, self._device)
+        arrays.given[given].put(replace(portion, own=portion.own[:, :given]), size)
+        key = chain, portion.round, portion.seed, portion.every_lane, portion.tolerance, size, given
         self._rounds.launch(key, lambda: self._plan(chain, portion, arrays, size, given))
+        if not portion.every_lane:
+            return arrays.answers.outcome(b)
+        starts, L = self._settings.starts, b * self.lanes
         finish(self._device)
         outcome = outcome_of(
             arrays.best.numpy()[:, :L], arrays.errors.numpy()[:, :L], arrays.steps.numpy()[:L], b
@@ -121,7 +129,7 @@ class PaperSearch:
         # Knuth's multiplier: rounds do not overlap.
         seed = (portion.seed * 2654435761 + portion.round) & 0xFFFFFFFF
         first, second = po_ccd_kernels(shape, wp.float32), pj_ik_kernels(shape, wp.float64)
-        idle = arrays.idle.array
+        idle, rows = arrays.idle, arrays.given[given].rows(b)
         beginning = [
             idle,
             lanes,
@@ -144,7 +152,11 @@ class PaperSearch:
             chain.double, arrays.kept, chosen.keep, chosen.copies, chosen.noise, wp.uint32(stream(seed, COPIES)),
             arrays.q,
         ]  # fmt: skip
+        spreading = [
+            rows, given, settings.starts, idle, arrays.targets, arrays.targets_double, arrays.own
+        ]  # fmt: skip
         plan: list[Launch] = [
+            (spread, b, spreading),
             (begin_refinement, b * lanes, beginning),
             (first.draw, b * settings.starts, drawing),
             (first.po_ccd, b * settings.starts, descent),
@@ -162,6 +174,12 @@ class PaperSearch:
             if not portion.every_lane:
                 near = max(refine.position, refine.orientation)
                 plan.append((settle_double, b, [arrays.errors, lanes, near, arrays.done]))
+        if not portion.every_lane:
+            choice = [
+                rows, chain.double.ranges, arrays.best, arrays.errors, arrays.steps, lanes, arrays.coarse_steps,
+                settings.starts, *portion.tolerance, arrays.answers.rows(b),
+            ]  # fmt: skip
+            plan.append((choose, b, choice))
         return plan
 
     def _arrays(self, variables: int, targets: int) -> _Buffers:

@@ -7,9 +7,20 @@ import numpy as np
 import warp as wp
 
 from kinopt_ros.array import Float64, Int64
+from kinopt_ros.solvers.hjcd.kernels.transfer import (
+    CHOSEN,
+    ORIENTATION,
+    POSITION,
+    STATE,
+    STEPS,
+    TARGET,
+    THERE,
+)
 
-CAPACITIES = (1, 16, 128, 1024)
+CAPACITIES = (1, 16, 128, 1024, 8192)
 """Numbers of targets that buffers are allocated for."""
+MOST_LANES = 2**22
+"""Most lanes at once: their arrays take half a gigabyte for seven joints."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,64 +29,115 @@ class Portion:
 
     targets: Annotated[Float64, "b 12"]
     """Target poses, see ``KernelChain.packed_targets``."""
+    state: Annotated[Float64, "b n"]
+    """Where the robot is, rad or m."""
     own: Annotated[Float64, "b s n"]
     """Starts that the problem gives, rad or m; tried besides the search's."""
     round: int
     """Number of times that the search was in vain: other starts every time."""
     seed: int
     every_lane: bool
-    """Whether all solutions are of use, or only the first."""
+    """Whether all solutions are of use, or one."""
+    tolerance: tuple[float, float]
+    """Errors of a solution, m and rad."""
     gate: float
     """Errors (m, rad) after the float32 stage above which lanes are given up."""
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """Configurations and errors, in float64, at which the lanes of every request ended."""
+    """Configurations and errors, in float64, at which lanes of every request ended: all of them where every lane is of
+    use, else one (``kernels.transfer.choose``), joints turned towards the state."""
 
     q: Annotated[Float64, "b lanes n"]
     errors: Annotated[Float64, "b lanes 2"]
     """Errors of every lane, m and rad."""
     steps: Annotated[Int64, "b"]
+    """Steps of all lanes."""
 
 
-class Idle:
-    """Marks of the targets of a buffer that are there, and of room that is not used."""
+class Mirror:
+    """Array of doubles on a device, and its counterpart in pinned memory of the host; one on a CPU."""
 
-    def __init__(self, targets: int, device: Any) -> None:
-        self.array = wp.empty(targets, dtype=wp.int32, device=device)
-        """Marks: 1 for targets that are idle."""
-        self._used = -1
+    def __init__(self, count: int, device: Any) -> None:
+        self.there = wp.empty(count, dtype=wp.float64, device=device)
+        here = self.there if device.is_cpu else wp.empty(count, dtype=wp.float64, device="cpu", pinned=True)
+        self._here = here
+        self._values: Float64 = here.numpy()
 
-    def use(self, targets: int) -> None:
-        """Mark the first so many targets as there, the others as idle."""
-        if targets != self._used:
-            self.array.assign((np.arange(len(self.array)) >= targets).astype(np.int32))
-            self._used = targets
+    def here(self, rows: int, columns: int) -> Annotated[Float64, "rows columns"]:
+        """Return the first numbers on the host, as rows."""
+        return self._values[: rows * columns].reshape(rows, columns)
+
+    def rows(self, rows: int, columns: int) -> Any:
+        """Return the first numbers on the device, as rows."""
+        return self.there[: rows * columns].reshape((rows, columns))
+
+    def upload(self, count: int) -> None:
+        """Copy the first numbers to the device."""
+        if self._here is not self.there:
+            wp.copy(self.there, self._here, count=count)
+
+    def download(self, count: int) -> None:
+        """Have the first numbers copied to the host; they are there when the device has finished."""
+        if self._here is not self.there:
+            wp.copy(self._here, self.there, count=count)
+
+
+class Given:
+    """What requests give, in one array: a copy to the device takes longer to begin than to make."""
+
+    def __init__(self, targets: int, starts: int, variables: int, device: Any) -> None:
+        self._width = STATE + (1 + starts) * variables
+        self._mirror = Mirror(targets * self._width, device)
+
+    def rows(self, targets: int) -> Any:
+        """Return what kernels read, for so many targets."""
+        return self._mirror.rows(targets, self._width)
+
+    def put(self, portion: Portion, targets: int) -> None:
+        """Write what a portion gives; the targets beyond it are idle."""
+        b, n = portion.state.shape
+        here = self._mirror.here(targets, self._width)
+        here[:, THERE] = 0.0
+        here[:b, THERE] = 1.0
+        here[:b, TARGET:STATE] = portion.targets
+        here[:b, STATE : STATE + n] = portion.state
+        here[:b, STATE + n :] = portion.own.reshape(b, -1)
+        self._mirror.upload(here.size)
+
+
+class Answers:
+    """Chosen lanes, as ``kernels.transfer.choose`` writes them."""
+
+    def __init__(self, targets: int, variables: int, device: Any) -> None:
+        self._width, self._device = CHOSEN + variables, device
+        self._mirror = Mirror(targets * self._width, device)
+
+    def rows(self, targets: int) -> Any:
+        """Return what kernels write, for so many targets."""
+        return self._mirror.rows(targets, self._width)
+
+    def outcome(self, targets: int) -> Outcome:
+        """Wait for the device; return copies."""
+        self._mirror.download(targets * self._width)
+        finish(self._device)
+        here = self._mirror.here(targets, self._width).copy()
+        return Outcome(
+            q=here[:, None, CHOSEN:],
+            errors=here[:, None, POSITION : ORIENTATION + 1],
+            steps=here[:, STEPS].astype(np.int64),
+        )
+
+
+def most_targets(lanes: int) -> int:
+    """Return how many targets a device is given at once, of so many lanes each."""
+    return max(c for c in CAPACITIES if c == 1 or c * lanes <= MOST_LANES)
 
 
 def capacity_for(count: int) -> int:
     """Return the least capacity that holds so many targets."""
     return next(capacity for capacity in CAPACITIES if count <= capacity)
-
-
-def put(array: Any, values: np.ndarray) -> None:
-    """Write the first rows of a buffer; the others may become anything."""
-    if array.device.is_cpu:
-        array.numpy()[: len(values)] = values
-        return
-    whole = np.zeros(array.shape, dtype=wp.dtype_to_numpy(array.dtype))
-    whole[: len(values)] = values
-    array.assign(whole)
-
-
-def put_lanes(array: Any, own: Annotated[Float64, "b s n"], lanes: int) -> None:
-    """Write own starts to the first lanes of every target of a buffer (n, L); the others may become anything."""
-    b, s, n = own.shape
-    whole = array.numpy() if array.device.is_cpu else np.zeros(array.shape, dtype=np.float32)
-    whole[:, : b * lanes].reshape(n, b, lanes)[:, :, :s] = own.transpose(2, 0, 1)
-    if not array.device.is_cpu:
-        array.assign(whole)
 
 
 def finish(device: Any) -> None:
@@ -93,7 +155,7 @@ def outcome_of(
     steps: Annotated[np.ndarray, "L"],
     targets: int,
 ) -> Outcome:
-    """Return copies of arrays as kernels have them."""
+    """Return copies of arrays of all lanes as kernels have them."""
     n = len(q)
     return Outcome(
         np.array(q.T.reshape(targets, -1, n)),

@@ -10,16 +10,16 @@ from kinopt_ros.solvers.hjcd.chain import SAMPLE_LOWER, SAMPLE_SPAN, ChainShape
 from kinopt_ros.solvers.hjcd.device_chain import DeviceChain
 from kinopt_ros.solvers.hjcd.kernels.lm import lm_kernels
 from kinopt_ros.solvers.hjcd.kernels.screen import begin, screen, settle, widen
+from kinopt_ros.solvers.hjcd.kernels.transfer import choose, spread
 from kinopt_ros.solvers.hjcd.portion import (
-    CAPACITIES,
-    Idle,
+    Answers,
+    Given,
     Outcome,
     Portion,
     capacity_for,
     finish,
+    most_targets,
     outcome_of,
-    put,
-    put_lanes,
 )
 from kinopt_ros.solvers.hjcd.rounds import Launch, Rounds
 from kinopt_ros.solvers.lru import LruCache
@@ -61,10 +61,13 @@ class _Buffers:
 
     def __init__(self, variables: int, targets: int, lanes: int, device: Any) -> None:
         L = targets * lanes
+        self.given: dict[int, Given] = {}
+        """By the number of starts that requests give."""
+        self.answers = Answers(targets, variables, device)
         self.targets = wp.empty((targets, 12), dtype=wp.float32, device=device)
         self.targets_double = wp.empty((targets, 12), dtype=wp.float64, device=device)
         self.done = wp.empty(targets, dtype=wp.int32, device=device)
-        self.idle = Idle(targets, device)
+        self.idle = wp.empty(targets, dtype=wp.int32, device=device)
         self.q = wp.empty((variables, L), dtype=wp.float32, device=device)
         self.q_double = wp.empty((variables, L), dtype=wp.float64, device=device)
         self.errors = wp.empty((2, L), dtype=wp.float32, device=device)
@@ -83,7 +86,9 @@ class ScreenedSearch:
         """``graphs``: see ``Rounds``."""
         self._settings, self._device = settings, device
         self.lanes = settings.lanes
-        self.most_targets = max(1, LANES_ON_CPU // settings.lanes) if device.is_cpu else CAPACITIES[-1]
+        self.most_targets = (
+            max(1, LANES_ON_CPU // settings.lanes) if device.is_cpu else most_targets(settings.lanes)
+        )
         self._buffers: dict[tuple[int, int], _Buffers] = {}
         self._tables: LruCache[tuple[DeviceChain, int, int], tuple[Any, Any]] = LruCache(KEPT)
         self._rounds = Rounds(device, graphs)
@@ -92,7 +97,8 @@ class ScreenedSearch:
         """Compile what chains of a shape need, or load what was compiled before."""
         lm_kernels(shape, wp.float64)  # both precisions are compiled together
         wp.load_module(lm_kernels(shape, wp.float32).descend.module, device=self._device)
-        wp.load_module(screen.module, device=self._device)
+        for kernel in (screen, choose):
+            wp.load_module(kernel.module, device=self._device)
 
     def forget(self) -> None:
         """Free the buffers."""
@@ -103,15 +109,18 @@ class ScreenedSearch:
     def run(self, chain: DeviceChain, portion: Portion) -> Outcome:
         """Make one round for every target of the portion."""
         b, given = portion.own.shape[:2]
-        L = b * self.lanes
-        arrays = self._arrays(chain.chain.shape.variables, b)
-        for targets in (arrays.targets, arrays.targets_double):
-            put(targets, portion.targets)
-        put_lanes(arrays.q, portion.own, self.lanes)
-        arrays.idle.use(b)
-        size = self._rounds.size(b)
-        key = chain, portion.round, portion.seed, portion.every_lane, portion.gate, size, given
+        variables = chain.chain.shape.variables
+        arrays, size = self._arrays(variables, b), self._rounds.size(b)
+        if given not in arrays.given:
+            arrays.given[given] = Given(capacity_for(b), given, variables, self._device)
+        arrays.given[given].put(portion, size)
+        key = (
+            chain, portion.round, portion.seed, portion.every_lane, portion.tolerance, portion.gate, size, given
+        )  # fmt: skip
         self._rounds.launch(key, lambda: self._plan(chain, portion, arrays, size, given))
+        if not portion.every_lane:
+            return arrays.answers.outcome(b)
+        L = b * self.lanes
         finish(self._device)
         return outcome_of(
             arrays.q_double.numpy()[:, :L], arrays.errors_double.numpy()[:, :L], arrays.steps.numpy()[:L], b
@@ -129,8 +138,13 @@ class ScreenedSearch:
         L = b * lanes
         settling = (settle, b, [arrays.errors, lanes, NEAR, arrays.done])
         emptied = [arrays.errors, arrays.strikes, arrays.strikes_double, arrays.steps]
+        rows = arrays.given[given].rows(b)
+        spreading = [
+            rows, given, lanes, arrays.idle, arrays.targets, arrays.targets_double, arrays.q
+        ]  # fmt: skip
         plan: list[Launch] = [
-            (begin, L, [arrays.idle.array, lanes, arrays.done, *emptied]),
+            (spread, b, spreading),
+            (begin, L, [arrays.idle, lanes, arrays.done, *emptied]),
             (screen, (b, lanes - given), [arrays.targets, starts, poses, given, lanes, arrays.q]),
         ]
         for count in (min(FIRST_STEPS, steps), max(steps - FIRST_STEPS, 0)):
@@ -144,10 +158,16 @@ class ScreenedSearch:
         widening = [arrays.q, arrays.errors, chain.double.ranges, arrays.q_double, arrays.errors_double]
         plan.append((widen, L, widening))
         polishing = [
-            chain.double, arrays.targets_double, arrays.idle.array, lanes, polish, patience, EXACT, portion.gate,
+            chain.double, arrays.targets_double, arrays.idle, lanes, polish, patience, EXACT, portion.gate,
             arrays.q_double, arrays.errors_double, arrays.strikes_double, arrays.steps,
         ]  # fmt: skip
         plan.append((double.descend, L, polishing))
+        if not portion.every_lane:
+            choice = [
+                rows, chain.double.ranges, arrays.q_double, arrays.errors_double, arrays.steps, lanes, arrays.steps, 0,
+                *portion.tolerance, arrays.answers.rows(b),
+            ]  # fmt: skip
+            plan.append((choose, b, choice))
         return plan
 
     def _arrays(self, variables: int, targets: int) -> _Buffers:

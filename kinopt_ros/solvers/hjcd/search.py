@@ -17,6 +17,8 @@ from kinopt_ros.solvers.turns import FARTHEST_TURN, less_turns, near_zero
 
 ACCEPT = 0.999
 """Share of the tolerances that is used: rounding elsewhere shall not spoil the verdict."""
+SMALLEST_TOLERANCE = 1e-300
+"""What tolerances of 0 count as, m and rad."""
 GATE = 3e-3
 """Errors (m, rad) above which lanes are not polished, unless the tolerances are larger still."""
 LANES_PER_SOLUTION = 8
@@ -94,10 +96,12 @@ def search(
             some = todo[first : first + most]
             portion = Portion(
                 targets=work.targets[some],
+                state=work.state[some],
                 own=starts[some],
                 round=number,
                 seed=problem.random_seed,
                 every_lane=every_lane,
+                tolerance=work.accepted,
                 gate=max(GATE, *work.tolerance),
             )
             with device_lock:
@@ -136,16 +140,18 @@ class _Work:
         if target.plain is None:
             raise AssertionError("refused before: tolerances per axis")
         self.tolerance = target.plain
+        position, orientation = (ACCEPT * max(t, SMALLEST_TOLERANCE) for t in target.plain)
+        self.accepted = position, orientation
         self.targets = self._chain.packed_targets(target.T_base_target)
-        self._state = problem.state[:, self._chain.variables]
-        own = self._state[:, None]
+        self.state = problem.state[:, self._chain.variables]
+        own = self.state[:, None]
         if problem.seeds.shape[1]:
             own = np.concatenate([own, problem.seeds[:, :, self._columns]], axis=1)
         self.own = self._inside(near_zero(own, ranges[LOWER], ranges[UPPER], ranges[PERIOD]))
         batch = problem.batch_size
-        self._best = self._inside(self._state)
+        self._best = self._inside(self.state)
         self._error = np.full(batch, np.inf)
-        self._found: list[Float64] = [np.empty((0, self._state.shape[1]))] * batch
+        self._found: list[Float64] = [np.empty((0, self.state.shape[1]))] * batch
         self.solved = np.zeros(batch, dtype=np.bool_)
         self.done = np.zeros(batch, dtype=np.bool_)
         self.given_up = np.zeros(batch, dtype=np.bool_)
@@ -154,24 +160,23 @@ class _Work:
 
     def take(self, rows: Annotated[Int64, "r"], outcome: Outcome) -> None:
         """Keep what is a solution, and what is better than what is known."""
-        relative = np.nan_to_num(outcome.errors / np.maximum(self.tolerance, 1e-300), nan=np.inf).max(axis=2)
-        q = self._turned(outcome.q, self._state[rows][:, None])
-        reached: Bool = np.asarray(relative <= ACCEPT)
+        relative = np.nan_to_num(outcome.errors / self.accepted, nan=np.inf).max(axis=2)
+        q = self._turned(outcome.q, self.state[rows][:, None]) if self._every_lane else outcome.q
+        reached: Bool = np.asarray(relative <= 1.0)
         each = np.arange(len(rows))
         best = relative.argmin(axis=1)
+        solved = reached.any(axis=1)
         better = relative[each, best] < self._error[rows]
+        if not self._every_lane:
+            better |= solved
         self._error[rows[better]] = relative[each, best][better]
         self._best[rows[better]] = q[each, best][better]
-        if not self._every_lane:
-            away = np.where(reached, np.sum((q - self._state[rows][:, None]) ** 2, axis=2), np.inf)
-            nearest = away.argmin(axis=1)
-            solved = reached.any(axis=1)
-            self._best[rows[solved]] = q[each, nearest][solved]
-            self.done[rows] |= solved
-        else:
+        self.solved[rows] |= solved
+        if self._every_lane:
             for row, lanes, ends in zip(rows.tolist(), q, reached, strict=True):
                 self._add(row, lanes[ends])
-        self.solved[rows] |= reached.any(axis=1)
+        else:
+            self.done[rows] |= solved
         self._steps[rows] += outcome.steps
 
     def _add(self, row: int, solutions: Annotated[Float64, "s n"]) -> None:
@@ -213,4 +218,4 @@ class _Work:
             return q
         other = near + less_turns(q - near, period)
         allowed = (ranges[LOWER] <= other) & (other <= ranges[UPPER]) & (np.abs(other) < FARTHEST_TURN)
-        return np.asarray(np.where(allowed, other, q))
+        return np.asarray(np.where(allowed & (period > 0.0), other, q))

@@ -1,4 +1,4 @@
-"""A program that breaks its CUDA device as a faulty kernel does, between requests to ``hjcd``; it prints what it gets."""
+"""A program that breaks its CUDA device as a faulty kernel does, between requests to ``hjcd``."""
 
 import json
 

@@ -49,7 +49,7 @@ def test_replay_equals_eager(device: str, algorithm: str) -> None:
     # 3 after 16 and 1: fewer targets in the same graph; lanes of before must not shine through.
     for count, every_lane in ((16, False), (3, False), (1, False), (3, False), (20, True), (2, True)):
         rows = slice(20 - count, 20)
-        portion = Portion(targets[rows], own[rows], 0, 7, every_lane, 3e-3)
+        portion = Portion(targets[rows], own[rows, 0], own[rows], 0, 7, every_lane, (1e-6, 1e-6), 3e-3)
         expected, found = eager.run(chain, portion), replayed.run(chain, portion)
         np.testing.assert_array_equal(found.q, expected.q)
         np.testing.assert_array_equal(found.errors, expected.errors)
