@@ -135,14 +135,20 @@ class _Goal(KeptGoal):
         try:
             check_lengths(request, action.context.parameter("max_batch"))
             try:
-                asked = read_trajectory_request(action.context, request, self.arrived, request.publish)
-            except (MovingError, StaleStateError) as error:
-                # By the goal before, whose end it has to be told, or one that was cancelled a moment ago.
-                patience = REST_SECONDS if isinstance(error, MovingError) else UNREAD_SECONDS
-                if not action.retries.allowed(self.arrived, patience):
+                try:
+                    asked = read_trajectory_request(action.context, request, self.arrived, request.publish)
+                except MovingError:
+                    # By the goal before, whose end it has to be told, or one that was cancelled a moment ago. Nobody
+                    # ends a motion by a goal that can never begin.
+                    if not action.retries.allowed(self.arrived, REST_SECONDS):
+                        raise
+                    read_trajectory_request(action.context, request, self.arrived, publish=True, moves=True)
+                    self.chosen = action.controllers.chosen()
+                    self._take_claim()  # the newest has the robot, whoever begins first
+                    return False
+            except StaleStateError:
+                if not action.retries.allowed(self.arrived, UNREAD_SECONDS):
                     raise
-                if request.publish:  # the newest has the robot, whoever begins first
-                    self._take_claim()
                 return False
             except NoTransformYetError as error:
                 patience = action.context.parameter("tf_timeout")
