@@ -135,20 +135,16 @@ class _Goal(KeptGoal):
         try:
             check_lengths(request, action.context.parameter("max_batch"))
             try:
-                try:
-                    asked = read_trajectory_request(action.context, request, self.arrived, request.publish)
-                except MovingError:
-                    # By the goal before, whose end it has to be told, or one that was cancelled a moment ago. Nobody
-                    # ends a motion by a goal that can never begin.
-                    if not action.retries.allowed(self.arrived, REST_SECONDS):
-                        raise
-                    read_trajectory_request(action.context, request, self.arrived, publish=True, moves=True)
-                    self.chosen = action.controllers.chosen()
-                    self._take_claim()  # the newest has the robot, whoever begins first
-                    return False
-            except StaleStateError:
-                if not action.retries.allowed(self.arrived, UNREAD_SECONDS):
+                asked = read_trajectory_request(action.context, request, self.arrived, request.publish)
+            except (MovingError, StaleStateError) as error:
+                # By the goal before, whose end it has to be told, or one that was cancelled a moment ago.
+                patience = REST_SECONDS if isinstance(error, MovingError) else UNREAD_SECONDS
+                if not action.retries.allowed(self.arrived, patience):
                     raise
+                if request.publish and self._claim is None:
+                    if not self._can_begin():
+                        return False
+                    self._take_claim()  # the newest has the robot, whoever begins first
                 return False
             except NoTransformYetError as error:
                 patience = action.context.parameter("tf_timeout")
@@ -162,6 +158,24 @@ class _Goal(KeptGoal):
             action.scheduler.submit(_GoalTask(request.client, self, asked))
         except Exception as error:  # nothing leaves a callback
             self.refuse(error)
+        return True
+
+    def _can_begin(self) -> bool:
+        """Look whether the goal can be used once the robot stands; False if only tf lacks what its stamp asks for.
+
+        Nobody ends a motion by a goal that can never begin.
+
+        Raises:
+            KinoptError: it cannot.
+        """
+        action = self._action
+        try:
+            read_trajectory_request(
+                action.context, self.handle.request, self.arrived, publish=True, unseen=True
+            )
+        except NoTransformYetError:
+            return False
+        self.chosen = action.controllers.chosen()
         return True
 
     def _take_claim(self) -> bool:
