@@ -229,7 +229,12 @@ class KinoptNode(ManagedNode):
 
     def close(self) -> None:
         """Stop background work. The node cannot be used afterwards."""
-        end_to_look(self._moves)
+        try:
+            self._close()
+        finally:
+            end_to_look(self._moves)  # last: until then something may be braking
+
+    def _close(self) -> None:
         if rclpy.ok():
             self.end_motions()
         elif self.moving or self._motions.runs:
