@@ -40,6 +40,7 @@ from kinopt_ros.ros.robot import joint_limits, kinematics_parameters, parameters
 from kinopt_ros.ros.robot.description import NAMING, Description, check_names
 from kinopt_ros.ros.robot.frames import Frames
 from kinopt_ros.ros.robot.joint_states import JointStates
+from kinopt_ros.ros.robot.late_clock import LateClock
 from kinopt_ros.ros.robot.loader import RobotLoader
 from kinopt_ros.ros.robot.parameter_services import careful
 from kinopt_ros.ros.robot.waiting_for_robot import WaitingForRobot
@@ -368,7 +369,9 @@ class KinoptNode(ManagedNode):
             self._marker_array,
             self._reports,
         )
-        self._diagnostics = create_diagnostics(self, context, self._scheduler, context.statistics)
+        self._diagnostics = create_diagnostics(
+            self, context, self._scheduler, context.statistics, LateClock(context)
+        )
 
     def _create_scheduler(self) -> Scheduler:
         threads = parameters.value(self, "threads")

@@ -63,7 +63,9 @@ def test_two_nodes_share_an_executor(ros: None, panda_parameters: dict[str, obje
         executor.shutdown()
 
 
-def test_a_node_counts_as_moving_until_all_of_it_has_ended(ros: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_node_counts_as_moving_until_all_of_it_has_ended(
+    ros: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A compiled program was kept, with Python's lock for 0.17 s, while the node braked at its end."""
     monkeypatch.setattr(MotionOutput, "runs", property(lambda self: True))
     node = KinoptNode(namespace="ends")

@@ -158,14 +158,22 @@ def test_a_clock_that_says_no_times_ends_nothing_and_fills_no_log(
     clock = client.node.create_publisher(Clock, "/clock", 10)
     states: list[Any] = []
     client.node.create_subscription(JointState, "joint_states", states.append, 10)
-    wrong = [TimeMsg(sec=-5), TimeMsg(sec=3, nanosec=4 * 10**9), TimeMsg(sec=2**31 - 1), TimeMsg(sec=0), TimeMsg(sec=10**9)]
+    wrong = [
+        TimeMsg(sec=-5),
+        TimeMsg(sec=3, nanosec=4 * 10**9),
+        TimeMsg(sec=2**31 - 1),
+        TimeMsg(sec=0),
+        TimeMsg(sec=10**9),
+    ]
     with NodeProcess(
         {"use_sim_time": True}, tmp_path / "robot.log", "simulated_robot", module=MODULE, words=["panda"]
     ) as robot:
         nodes = (process, robot)
 
         def goes_on() -> bool:  # in time that passes
-            clock.publish(Clock(clock=TimeMsg(sec=100 + int(time.monotonic()) % 1000, nanosec=time.time_ns() % 10**9)))
+            clock.publish(
+                Clock(clock=TimeMsg(sec=100 + int(time.monotonic()) % 1000, nanosec=time.time_ns() % 10**9))
+            )
             return len(states) > before + 5 or not all(node.running for node in nodes)
 
         before, begin = 0, time.monotonic()

@@ -104,8 +104,9 @@ def gone_on(
     velocity: Annotated[Float64, "n"],
     seconds: float | Annotated[Float64, "n"],
 ) -> Annotated[Float64, "n"]:
-    """Return where joints are after some time at a velocity (s, or one for each): no farther than their limits, unless they are beyond
-    them already. One that slows down at its limit would be taken to go on through it, and be told to rest there."""
+    """Return where joints are after some time at a velocity (s, or one for each): no farther than their limits, unless
+    they are beyond them already. One that slows down at its limit would be taken to go on through it, and be told to
+    rest there."""
     limits, index = setup.robot.limits, setup.variables
     return np.clip(
         position + seconds * velocity,

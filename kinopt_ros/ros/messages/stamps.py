@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 LATEST = 2**31 - 10**6
-"""Last second of a time, s: what begins later by hours can be said in a message, too. That is 12 days before its 32 bits
+"""Last second of a time, s: what begins hours later can be said in a message, too. That is 12 days before its 32 bits
 end, in January 2038."""
 SAY_SECONDS = 5.0
 """Least time between two lines in the log about a clock, s."""
@@ -16,10 +16,7 @@ def wrong_time(stamp: Any) -> str:
     """Return what is wrong with a builtin_interfaces/Time, and what is allowed; empty if nothing is."""
     if 0 <= stamp.sec <= LATEST and stamp.nanosec < 10**9:
         return ""
-    return (
-        f"{stamp.sec} s and {stamp.nanosec} ns; allowed are 0 to {LATEST} s and 0 to 999999999 ns: nanoseconds count up, "
-        "before a whole second, too"
-    )
+    return f"{stamp.sec} s and {stamp.nanosec} ns; allowed are 0 to {LATEST} s and 0 to 999999999 ns"
 
 
 def hearing_times(node: Any, hear: Callable[[Any], None]) -> Callable[[Any], None]:

@@ -84,8 +84,8 @@ def check_unnamed(names: Sequence[str]) -> None:
     """Raise InvalidRequestError if controllers are named for a motion that is published."""
     if names:
         raise InvalidRequestError(
-            f"controllers {shortened(names)} are named, but this node knows none (parameter {SEVERAL}): set it, or name "
-            "none, and the motion is published"
+            f"controllers {shortened(names)} are named, but this node knows none (parameter {SEVERAL}): set it, or "
+            "name none, and the motion is published"
         )
 
 

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from kinopt_ros.array import Float64
-
 from kinopt_ros.planning.servo.brake import brake_on_the_way
 from kinopt_ros.planning.servo.setup import ServoSetup, servo_setup
 from kinopt_ros.robot.sources import load_robot
@@ -26,7 +25,10 @@ KEPT = 1.001
 
 
 def done(
-    setup: ServoSetup, brake: JointTrajectory, begun: Annotated[Float64, "n"], velocity: Annotated[Float64, "n"]
+    setup: ServoSetup,
+    brake: JointTrajectory,
+    begun: Annotated[Float64, "n"],
+    velocity: Annotated[Float64, "n"],
 ) -> tuple[float, float]:
     """What a controller does that goes to the end from where it has the joints: greatest shares of the limits of
     velocity and acceleration. It ends at rest."""

@@ -16,7 +16,13 @@ from rosgraph_msgs.msg import Clock
 from kinopt_ros.ros.messages.stamps import LATEST, hearing_times, wrong_time
 
 TIMES = (Time(), Time(sec=5, nanosec=10**9 - 1), Time(sec=LATEST))
-WRONG = (Time(sec=-1), Time(sec=-(2**31)), Time(sec=1, nanosec=10**9), Time(sec=2**31 - 1), Time(sec=LATEST + 1))
+WRONG = (
+    Time(sec=-1),
+    Time(sec=-(2**31)),
+    Time(sec=1, nanosec=10**9),
+    Time(sec=2**31 - 1),
+    Time(sec=LATEST + 1),
+)
 
 
 def test_what_is_no_time_is_told_with_what_is_allowed() -> None:
@@ -34,7 +40,9 @@ def test_a_clock_that_says_no_times_is_dropped_with_a_sentence_now_and_then() ->
 
     node = SimpleNamespace(get_logger=lambda: SimpleNamespace(warning=warning))
     heard: list[Any] = []
-    hear = hearing_times(node, lambda message: heard.append(RclpyTime.from_msg(message.clock)))  # as rclpy does
+    hear = hearing_times(
+        node, lambda message: heard.append(RclpyTime.from_msg(message.clock))
+    )  # as rclpy does
     for stamp in (*TIMES, *WRONG):
         hear(Clock(clock=stamp))
     assert len(heard) == len(TIMES)

@@ -140,7 +140,9 @@ def test_the_end_of_the_node_leaves_nobody_without_an_answer(office: Office) -> 
     assert [name for name, _ in office.refused] == ["a", "b"]
 
 
-@pytest.mark.parametrize(("publish", "wrong"), [(False, ""), (True, ""), (True, "joint_goals names no joint")])
+@pytest.mark.parametrize(
+    ("publish", "wrong"), [(False, ""), (True, ""), (True, "joint_goals names no joint")]
+)
 def test_a_goal_begins_when_newer_joint_states_are_read(
     office: Office, monkeypatch: pytest.MonkeyPatch, publish: bool, wrong: str
 ) -> None:
