@@ -171,6 +171,10 @@ class JaxLmSolver(Solver):
         for file in (name.strip() for name in options["objectives"].split(",") if name.strip()):
             text = read_text(file, LONGEST_TEXT, "an objective")
             self._objective_search(robot).prepare(objective_problem_from_text(robot, text))
+        self._keep_programs()
+
+    def _keep_programs(self) -> None:
+        """Keep for good what the options ask for."""
         self._programs.keep()
         if self._objectives is not None:
             self._objectives[1].keep()
