@@ -40,6 +40,7 @@ from kinopt_ros.ros.robot import joint_limits, kinematics_parameters, parameters
 from kinopt_ros.ros.robot.description import NAMING, Description, check_names
 from kinopt_ros.ros.robot.frames import Frames
 from kinopt_ros.ros.robot.joint_states import JointStates
+from kinopt_ros.ros.robot.late_clock import LateClock
 from kinopt_ros.ros.robot.loader import RobotLoader
 from kinopt_ros.ros.robot.parameter_services import careful
 from kinopt_ros.ros.robot.waiting_for_robot import WaitingForRobot
@@ -229,7 +230,12 @@ class KinoptNode(ManagedNode):
 
     def close(self) -> None:
         """Stop background work. The node cannot be used afterwards."""
-        end_to_look(self._moves)
+        try:
+            self._close()
+        finally:
+            end_to_look(self._moves)  # last: until then something may be braking
+
+    def _close(self) -> None:
         if rclpy.ok():
             self.end_motions()
         elif self.moving or self._motions.runs:
@@ -363,7 +369,9 @@ class KinoptNode(ManagedNode):
             self._marker_array,
             self._reports,
         )
-        self._diagnostics = create_diagnostics(self, context, self._scheduler, context.statistics)
+        self._diagnostics = create_diagnostics(
+            self, context, self._scheduler, context.statistics, LateClock(context)
+        )
 
     def _create_scheduler(self) -> Scheduler:
         threads = parameters.value(self, "threads")

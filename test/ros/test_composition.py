@@ -10,7 +10,9 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 from support.ros_requests import ik, pose, stand
 
+from kinopt_ros.pauses import wait_until_nothing_moves
 from kinopt_ros.ros.client.client import Client
+from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.node import KinoptNode
 from kinopt_ros.status import Status
 
@@ -59,3 +61,27 @@ def test_two_nodes_share_an_executor(ros: None, panda_parameters: dict[str, obje
         for each in (node, other):
             each.destroy_node()
         executor.shutdown()
+
+
+def test_a_node_counts_as_moving_until_all_of_it_has_ended(
+    ros: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A compiled program was kept, with Python's lock for 0.17 s, while the node braked at its end."""
+    monkeypatch.setattr(MotionOutput, "runs", property(lambda self: True))
+    node = KinoptNode(namespace="ends")
+    last, end = node._loader.close, node.end_motions
+    free: list[bool] = []
+
+    def looked(do: Any) -> Any:
+        def look() -> None:
+            free.append(wait_until_nothing_moves(0.0))
+            do()
+
+        return look
+
+    monkeypatch.setattr(node, "end_motions", looked(end))
+    monkeypatch.setattr(node._loader, "close", looked(last))
+    node.close()
+    assert free == [False, False]
+    assert wait_until_nothing_moves(0.0)
+    node.destroy_node()

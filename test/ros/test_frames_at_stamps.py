@@ -110,6 +110,14 @@ def reached(answer: SolveIK.Response) -> np.ndarray[Any, np.dtype[np.float64]]:
     return np.asarray(forward_kinematics(PANDA, q, links=(TIP,))[0, :3, 3])
 
 
+def test_a_stamp_that_is_no_time_is_refused_with_a_sentence(tf: Tf) -> None:
+    """It was an internal error, with all its lines in the log."""
+    status = tf.fk("moon", -5).status
+    assert Status(status.code) is Status.FRAME_TRANSFORM_FAILURE
+    assert "-5 s" in status.message
+    assert "allowed are" in status.message
+
+
 def test_the_stamp_says_when(tf: Tf) -> None:
     for sec, x in ((100, 0.1), (200, 0.2), (300, 0.3)):
         tf.send("table", x, sec)

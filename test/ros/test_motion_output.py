@@ -299,6 +299,9 @@ class Unready(TargetPoseTopic):
     def parameter(self, name: str) -> Any:
         return {"ik.timeout": 60.0, "ik.avoid_collisions": True}[name]
 
+    def _read(self, target: Any, report: Any) -> Any:
+        del target, report
+
     def _plan(self, target: Any, report: Any, deadline: float, lead: int) -> Any:
         self.planned.set()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import deepcopy
 from importlib import import_module
 from typing import Any
 
@@ -26,12 +27,13 @@ from support.moveit_moves import (
     kept_limits,
 )
 from support.moveit_requests import joint_goal, pose_goal
-from support.ros_requests import READY, StartNode, pose, until_seen
-from support.trajectory_goals import until_prepared
+from support.ros_requests import READY, StartNode, pose, target, until_seen
+from support.trajectory_goals import Goals, joints, until_prepared
 from support.wall import box, free_of_the_wall
 
 from kinopt_msgs.msg import CollisionObject, SceneOperation, Shape
 from kinopt_ros.ros.messages.conversions import matrices_from_poses, trajectory_from_message
+from kinopt_ros.status import Status
 from kinopt_ros.trajectory.interpolation import evaluate
 from kinopt_ros.trajectory.simulated_robot import SimulatedRobot
 
@@ -332,6 +334,47 @@ def test_the_next_goal_ends_the_one_before(moving: Moving) -> None:
     assert status == SUCCEEDED, result.error_code.message
     np.testing.assert_allclose(moving.at()[:7], list(goal.values()), atol=1e-4)
     kept_limits(moving, braked=True)
+
+
+def refused_goals(moving: Moving, trajectory: Any) -> Iterator[tuple[str, Any]]:
+    """Goals for the arm that nobody can do, whatever the robot does, and their results."""
+    types, client = moving.types, moving.client
+    for spoil in (faster, without_accelerations, not_finite, backwards):
+        spoiled = deepcopy(trajectory)
+        spoil(spoiled)
+        goal = types.action.ExecuteTrajectory.Goal(trajectory=spoiled)
+        yield spoil.__name__, moving.send(moving.execute, goal).result()[1].error_code.val
+    bad = joint_goal(types, **{**READY, "panda_joint1": float("nan")})
+    code = moving.send(moving.move, moving.goal(bad)).result()[1].error_code
+    yield "a goal that is no number", code.val
+    action = ActionClient(client.node, types.action.MoveGroupSequence, "sequence_move_group")
+    assert client.spin_until(action.server_is_ready, PATIENCE)
+    items = [types.msg.MotionSequenceItem(req=moving.request(joint_goal(types, **READY))) for _ in range(2)]
+    items[1].req.goal_constraints = [bad]
+    goal = types.action.MoveGroupSequence.Goal(request=types.msg.MotionSequenceRequest(items=items))
+    code = moving.send(action, goal).result()[1].response.error_code
+    yield "a sequence with such a goal", code.val
+    action.destroy()
+    goals = Goals(client)
+    sent = goals.send(joint_goals=[joints(panda_joint1=float("nan"))], publish=True)
+    yield "optimize_trajectory", sent.result()[1].status.code
+    goals.close()
+    for name, wrong in (("nowhere", target(pose(float("nan")))), ("on the moon", target(pose(0.4), "moon"))):
+        yield name, client.move_to(wrong)[0].status.code
+
+
+def test_nobody_ends_a_motion_by_a_goal_that_can_never_begin(moving: Moving) -> None:
+    """It was taken from the joints first, and looked at then."""
+    trajectory = moving.trajectory(joint_goal(moving.types, **{**READY, "panda_joint1": 0.5}))
+    far = joint_goal(moving.types, **{**READY, "panda_joint1": 1.5})
+    first = moving.send(moving.move, moving.goal(far, scaling=0.03))
+    moving.until_it_moves(first)
+    for name, code in refused_goals(moving, trajectory):
+        assert code not in (moving.types.msg.MoveItErrorCodes.SUCCESS, Status.SUCCESS), name
+        before = moving.at()[0]
+        assert moving.client.spin_until(lambda before=before: moving.at()[0] > before + 1e-3, PATIENCE), name
+        assert not first.done, name
+    first.cancel()
 
 
 def hand_goal(moving: Moving, position: float) -> Any:

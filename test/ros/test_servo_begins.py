@@ -46,6 +46,9 @@ class Output:
     def claim(self, *given: Any) -> Any:
         return SimpleNamespace(holds=True)
 
+    def check_heard(self) -> None:
+        pass
+
 
 def begin(state: RobotState, *published: Published) -> Session:
     """The session of servo that begins now."""

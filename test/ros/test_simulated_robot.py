@@ -12,10 +12,12 @@ import numpy as np
 import pytest
 import yaml
 from action_msgs.msg import GoalStatus
+from builtin_interfaces.msg import Time as TimeMsg
 from geometry_msgs.msg import PoseStamped
 from rclpy.action import ActionClient
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from rclpy.time import Time
+from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from support.pages import FIRST_COMMANDS, filled
@@ -29,6 +31,7 @@ from kinopt_ros.ros.client.process import NodeProcess
 from kinopt_ros.ros.client.simulated_actions import GRIPPERS
 from kinopt_ros.ros.client.simulated_robot import SimulatedRobotTopics
 from kinopt_ros.ros.messages.conversions import matrices_from_poses
+from kinopt_ros.ros.messages.stamps import SAY_SECONDS
 from kinopt_ros.status import Status
 from kinopt_ros.trajectory.simulated_robot import SimulatedRobot
 
@@ -145,6 +148,52 @@ def test_a_description_that_no_topics_can_be_made_of_ends_nothing(
         )
         assert robot.stop() == 0, robot.log_text()
         assert "Traceback" not in robot.log_text()
+
+
+def test_a_clock_that_says_no_times_ends_nothing_and_fills_no_log(
+    start_node: StartNode, tmp_path: Path
+) -> None:
+    """Each such message was an error with all its lines, and the end of the simulated robot."""
+    process, client = start_node("kinopt_timeless", {"use_sim_time": True}, ready=False)
+    clock = client.node.create_publisher(Clock, "/clock", 10)
+    states: list[Any] = []
+    client.node.create_subscription(JointState, "joint_states", states.append, 10)
+    wrong = [
+        TimeMsg(sec=-5),
+        TimeMsg(sec=3, nanosec=4 * 10**9),
+        TimeMsg(sec=2**31 - 1),
+        TimeMsg(sec=0),
+        TimeMsg(sec=10**9),
+    ]
+    with NodeProcess(
+        {"use_sim_time": True}, tmp_path / "robot.log", "simulated_robot", module=MODULE, words=["panda"]
+    ) as robot:
+        nodes = (process, robot)
+
+        def goes_on() -> bool:  # in time that passes
+            clock.publish(
+                Clock(clock=TimeMsg(sec=100 + int(time.monotonic()) % 1000, nanosec=time.time_ns() % 10**9))
+            )
+            return len(states) > before + 5 or not all(node.running for node in nodes)
+
+        before, begin = 0, time.monotonic()
+        assert client.spin_until(goes_on, 60.0)
+        until_ready = time.monotonic() + 60.0
+        while not all("/clock says -5 s" in node.log_text() for node in nodes):
+            assert time.monotonic() < until_ready, [node.log_text() for node in nodes]
+            for stamp in wrong:
+                clock.publish(Clock(clock=stamp))
+            client.spin(0.02)
+        for stamp in wrong * 40:
+            clock.publish(Clock(clock=stamp))
+            client.spin(0.005)
+        before = len(states)
+        assert client.spin_until(goes_on, 60.0)
+        for node in nodes:
+            assert node.running, node.log_text()
+            assert "Traceback" not in node.log_text()
+            assert node.log_text().count("/clock says") <= 2 + (time.monotonic() - begin) / SAY_SECONDS
+        assert robot.stop() == 0
 
 
 def test_a_wrong_robot_is_told_in_a_sentence(ros: None, tmp_path: Path) -> None:

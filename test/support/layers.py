@@ -16,6 +16,7 @@ LAYERS = [
         "files",
         "interrupts",
         "compiler_notice",
+        "freed_memory",
         "numba_cache",
         "pauses",
         "plain_xml",

@@ -25,6 +25,7 @@ ONLY_IN = {
     "tf_transformations": ROS,
     "numba": (
         "compiler_notice.py",
+        "freed_memory.py",
         "numba_cache.py",
         "solvers/cpu",
         "collision",

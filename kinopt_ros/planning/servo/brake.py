@@ -28,6 +28,8 @@ _WAYS = (0.5, 0.45, 0.4)
 _SAMPLES = 41
 _KEPT = 1.0 + 1e-6
 _PARTS = ("position", "velocity", "acceleration")
+_ON_THE_WAY = 3
+"""Number of times on its way that a brake is made for."""
 LEAD = 10_000_000
 """Time until a brake begins, ns, as it has to arrive before."""
 
@@ -85,12 +87,38 @@ def brake_on_the_way(
         way: the longest way, s.
     """
     if way < _NO_WAY:
-        return brake_from_measured(setup, position + way * velocity, velocity)
+        return brake_from_measured(setup, gone_on(setup, position, velocity, way), velocity)
     still = np.zeros_like(velocity)
-    passed = (0.0, way / 2.0, way)
     return brake_from_any(
-        setup, [MotionState(position + seconds * velocity, velocity, still) for seconds in passed]
+        setup,
+        [
+            MotionState(gone_on(setup, position, velocity, seconds), velocity, still)
+            for seconds in spread(0.0, way)
+        ],
     )
+
+
+def gone_on(
+    setup: ServoSetup,
+    position: Annotated[Float64, "n"],
+    velocity: Annotated[Float64, "n"],
+    seconds: float | Annotated[Float64, "n"],
+) -> Annotated[Float64, "n"]:
+    """Return where joints are after some time at a velocity (s, or one for each): no farther than their limits, unless
+    they are beyond them already. One that slows down at its limit would be taken to go on through it, and be told to
+    rest there."""
+    limits, index = setup.robot.limits, setup.variables
+    return np.clip(
+        position + seconds * velocity,
+        np.minimum(limits.lower[index], position),
+        np.maximum(limits.upper[index], position),
+    )
+
+
+def spread(earliest: float, latest: float) -> list[float]:
+    """Return the times between two for which a brake is made that keeps the limits in all of that time."""
+    times: list[float] = np.linspace(earliest, latest, _ON_THE_WAY).tolist()
+    return times
 
 
 def brake_from_any(setup: ServoSetup, states: Sequence[MotionState]) -> JointTrajectory:

@@ -141,8 +141,10 @@ class _Goal(KeptGoal):
                 patience = REST_SECONDS if isinstance(error, MovingError) else UNREAD_SECONDS
                 if not action.retries.allowed(self.arrived, patience):
                     raise
-                if request.publish:  # the newest has the robot, whoever begins first
-                    self._take_claim()
+                if request.publish and self._claim is None:
+                    if not self._can_begin():
+                        return False
+                    self._take_claim()  # the newest has the robot, whoever begins first
                 return False
             except NoTransformYetError as error:
                 patience = action.context.parameter("tf_timeout")
@@ -156,6 +158,24 @@ class _Goal(KeptGoal):
             action.scheduler.submit(_GoalTask(request.client, self, asked))
         except Exception as error:  # nothing leaves a callback
             self.refuse(error)
+        return True
+
+    def _can_begin(self) -> bool:
+        """Look whether the goal can be used once the robot stands; False if only tf lacks what its stamp asks for.
+
+        Nobody ends a motion by a goal that can never begin.
+
+        Raises:
+            KinoptError: it cannot.
+        """
+        action = self._action
+        try:
+            read_trajectory_request(
+                action.context, self.handle.request, self.arrived, publish=True, unseen=True
+            )
+        except NoTransformYetError:
+            return False
+        self.chosen = action.controllers.chosen()
         return True
 
     def _take_claim(self) -> bool:

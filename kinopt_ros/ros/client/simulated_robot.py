@@ -16,11 +16,12 @@ from typing import Any
 import rclpy
 from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.exceptions import NameValidationException, ParameterException
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.executors import ExternalShutdownException
 from rclpy.expand_topic_name import expand_topic_name
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.signals import SignalHandlerOptions
+from rclpy.time_source import CLOCK_TOPIC
 from rclpy.utilities import remove_ros_args
 from rclpy.validate_full_topic_name import validate_full_topic_name
 from rclpy.validate_topic_name import validate_topic_name
@@ -34,8 +35,10 @@ from kinopt_ros.robot.sources import find_robot
 from kinopt_ros.robot.states import named_configuration
 from kinopt_ros.robot.urdf import robot_from_urdf
 from kinopt_ros.ros.client.simulated_actions import GRIPPERS, actions_of, given
+from kinopt_ros.ros.messages.stamps import hearing_times
 from kinopt_ros.ros.robot.controller_names import joints_of_controllers
 from kinopt_ros.ros.robot.parameters import LONGEST_OF_ACTION
+from kinopt_ros.ros.serving.guarded_executor import GuardedExecutor
 from kinopt_ros.ros.serving.start_errors import argument_error, naming_arguments
 from kinopt_ros.trajectory.simulated_controller import SimulatedController
 from kinopt_ros.trajectory.simulated_robot import SimulatedRobot
@@ -174,6 +177,14 @@ class SimulatedRobotNode(Node):
                 )
             self.get_logger().info("waiting for robot_description")
 
+    def create_subscription(
+        self, msg_type: Any, topic: str, callback: Any, qos_profile: Any, **options: Any
+    ) -> Any:
+        """Subscribe as rclpy does; /clock is heard as far as it says times."""
+        if topic == CLOCK_TOPIC:
+            callback = hearing_times(self, callback)
+        return super().create_subscription(msg_type, topic, callback, qos_profile, **options)
+
     def _given(self, name: str, default: Any, any_type: bool = False) -> Any:
         """Return a parameter's value; it counts as the robot begins, so nobody sets it afterwards."""
         descriptor = ParameterDescriptor(name=name, read_only=True, dynamic_typing=any_type)
@@ -273,13 +284,13 @@ def main(arguments: list[str] | None = None) -> int:
 def _serve(source: str | None) -> None:
     """Run a robot until Ctrl-C or SIGTERM, which end it between two callbacks: an exception could come out anywhere."""
     stopping = threading.Event()
-    executor = SingleThreadedExecutor()
+    executor = GuardedExecutor()
 
     def stop(number: int, frame: object) -> None:
         del number, frame
         if not stopping.is_set():
             stopping.set()
-            executor.wake()
+            executor.interrupt()
 
     signal.signal(signal.SIGINT, stop)
     signal.signal(signal.SIGTERM, stop)

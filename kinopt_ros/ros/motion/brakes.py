@@ -10,7 +10,7 @@ import numpy as np
 from trajectory_msgs.msg import JointTrajectory as TrajectoryMessage
 
 from kinopt_ros.array import Float64
-from kinopt_ros.planning.servo.brake import brake_from_any
+from kinopt_ros.planning.servo.brake import brake_from_any, gone_on, spread
 from kinopt_ros.planning.servo.commanded import Commanded
 from kinopt_ros.planning.servo.session import LAG
 from kinopt_ros.planning.servo.setup import ServoSetup, servo_setup
@@ -26,9 +26,8 @@ BEYOND = 0.1
 """Distance beyond its position limits at which a joint may be measured, rad or m."""
 FARTHEST = 1e6
 """Farthest that a joint without limits may be measured from 0, rad or m."""
-ON_THE_WAY, _WAYS = 0.03, 3
-"""Longest time that a brake is on its way, s, besides that of the slowest joint states lately; and the number of ways
-from none to that that it is made for."""
+ON_THE_WAY = 0.03
+"""Longest time that a brake is on its way, s, besides that of the slowest joint states lately."""
 LATEST_BEGIN, _LOOK_EVERY = 500_000_000, 2_500_000
 """How far a controller may be behind a motion, ns, and the time between two looks at where it is."""
 _ALIKE = 2e-3
@@ -103,16 +102,16 @@ def _gone_on_in(
     measured says how far behind the controller is, and the motion how it goes on from there."""
     then = commanded.at(begun[1])
     beside = setup.as_commanded(state.q[setup.variables], then.position) - then.position
-    times = np.linspace(*begun, _WAYS).astype(np.int64).tolist()
-    at = [commanded.at(time + lead + way) for time, way in zip(times, _ways(setup, state), strict=True)]
+    at = [
+        commanded.at(round(time) + lead + round(way))
+        for time, way in zip(spread(*begun), _ways(setup, state), strict=True)
+    ]
     return [MotionState(one.position + beside, one.velocity, one.acceleration) for one in at]
 
 
-def _ways(setup: ServoSetup, state: RobotState) -> list[int]:
+def _ways(setup: ServoSetup, state: RobotState) -> list[float]:
     """Return times that a brake may be on its way, ns."""
-    longest = state.way(setup.variables) + round(ON_THE_WAY * NANOSECONDS_PER_SECOND)
-    ways: list[int] = np.linspace(0, longest, _WAYS).astype(np.int64).tolist()
-    return ways
+    return spread(0.0, state.way(setup.variables) + ON_THE_WAY * NANOSECONDS_PER_SECOND)
 
 
 def _gone_on(
@@ -125,7 +124,8 @@ def _gone_on(
 ) -> MotionState:
     """Return the state of joints that have gone on for so many seconds as measured."""
     # Drivers may measure whole turns less than controllers command.
-    position = setup.as_commanded(state.q[setup.variables] + seconds * velocity, commanded.at(now).position)
+    position = gone_on(setup, state.q[setup.variables], velocity, seconds)
+    position = setup.as_commanded(position, commanded.at(now).position)
     return MotionState(position, velocity, np.zeros_like(velocity))
 
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from trajectory_msgs.msg import JointTrajectory
 
 from kinopt_ros.array import Float64
-from kinopt_ros.errors import quoted, shortened
+from kinopt_ros.errors import InvalidRequestError, quoted, shortened
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.moveit_controllers import ACTION
 from kinopt_ros.ros.context import Context
@@ -70,12 +70,23 @@ def commanded(
 
     Raises:
         ControllerError: none of them moves a joint of the motion.
+        InvalidRequestError: controllers are named where it is published.
         KinoptError: the parameters do not fit the robot.
     """
     robot = context.loaded.model
     if chosen is not None:
         return chosen.joints(robot, joints, names)
+    check_unnamed(names)
     return list(whole(context, JointTrajectory(joint_names=list(joints)), robot, robot.default_q).joint_names)
+
+
+def check_unnamed(names: Sequence[str]) -> None:
+    """Raise InvalidRequestError if controllers are named for a motion that is published."""
+    if names:
+        raise InvalidRequestError(
+            f"controllers {shortened(names)} are named, but this node knows none (parameter {SEVERAL}): set it, or "
+            "name none, and the motion is published"
+        )
 
 
 def whole(

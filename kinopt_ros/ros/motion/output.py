@@ -222,6 +222,12 @@ class MotionOutput:
         with self._lock:
             self._halted = False
 
+    def check_heard(self) -> None:
+        """Raise UnheardError if nobody would do what is published."""
+        why = self._unheard()
+        if why:
+            raise UnheardError(why)
+
     def claim(
         self,
         owner: str,
@@ -270,9 +276,7 @@ class MotionOutput:
         agreed: Callable[[], bool] = agreed_by_all,
     ) -> bool:
         """Publish a motion of a claim; see ``Claim.publish``."""
-        why = self._unheard()
-        if why:
-            raise UnheardError(why)
+        self.check_heard()
         _check_covers(claim, message)
 
         def send() -> bool:

@@ -15,7 +15,7 @@ from trajectory_msgs.msg import JointTrajectory as TrajectoryMessage
 
 from kinopt_msgs.msg import Status as StatusMsg
 from kinopt_ros.array import Float64
-from kinopt_ros.errors import InvalidRequestError, KinoptError, StartStateError, shortened
+from kinopt_ros.errors import KinoptError, StartStateError
 from kinopt_ros.planning.servo.session import LAG
 from kinopt_ros.planning.servo.setup import PATIENCE, servo_setup
 from kinopt_ros.robot.model import RobotModel
@@ -29,6 +29,7 @@ from kinopt_ros.ros.motion.controllers import (
     Part,
     SeveralExecutions,
     among,
+    check_unnamed,
     together,
     whole,
 )
@@ -37,7 +38,6 @@ from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.motion.published import Execution, Published
 from kinopt_ros.ros.motion.rights import Claim, agreed_by_all
 from kinopt_ros.ros.motion.stop_watch import WATCHED_AT_THE_END, Stopped, StopWatch
-from kinopt_ros.ros.robot.controller_names import SEVERAL
 from kinopt_ros.ros.serving.defects import log_defect
 from kinopt_ros.scene.scene import Scene
 from kinopt_ros.status import Status
@@ -246,11 +246,7 @@ class MotionRun:
         """Return what each controller is to do of a motion; None if it is published."""
         if self._chosen is not None:
             return self._chosen.split(message, planned.loaded.model, planned.q, names)
-        if names:
-            raise InvalidRequestError(
-                f"controllers {shortened(list(names))} are named, but this node knows none (parameter {SEVERAL}): "
-                "set it, or name none, and the motion is published"
-            )
+        check_unnamed(names)
         return None
 
     def _hand_over(

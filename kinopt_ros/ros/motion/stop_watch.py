@@ -14,7 +14,7 @@ from typing import Annotated
 from trajectory_msgs.msg import JointTrajectory
 
 from kinopt_ros.array import Float64
-from kinopt_ros.planning.servo.brake import brake_on_the_way
+from kinopt_ros.planning.servo.brake import brake_on_the_way, gone_on
 from kinopt_ros.planning.servo.setup import ServoSetup
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import trajectory_message
@@ -150,7 +150,8 @@ class StopWatch:
                 return
             velocity = movement.velocity(state)
             index = setup.variables
-            position = setup.as_commanded(state.q[index] + state.behind[index] * velocity, stopped.position)
+            position = gone_on(setup, state.q[index], velocity, state.behind[index])
+            position = setup.as_commanded(position, stopped.position)
             brake = brake_on_the_way(setup, position, velocity, state.way(index) / 1e9)
             if not again(trajectory_message(brake, setup.robot.root_link)):
                 return

@@ -15,6 +15,7 @@ from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import trajectory_from_message
 from kinopt_ros.ros.motion.last_look import PlannedFor
 from kinopt_ros.status import Status
+from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 from kinopt_ros.verification.trajectory import TrajectoryLimits
 from kinopt_ros.verification.verify import Start, Surroundings, verify
 
@@ -52,12 +53,28 @@ def given_joints(given: Any, robot: RobotModel) -> list[str]:
     return list(given.joint_trajectory.joint_names)
 
 
+def check_numbers(context: Context, message: TrajectoryMessage) -> None:
+    """Check a trajectory as far as that needs no look at the robot: numbers, and limits.
+
+    A motion that runs is ended for one that passes, so that nobody's mistake stops the robot.
+
+    Raises:
+        KinoptError: it is not usable, or breaks a limit.
+    """
+    _check_points(message)
+    motion = trajectory_from_message(message)
+    if motion.time[0] != 0.0:
+        raise InvalidMotionError(
+            f"the first point is at {motion.time[0]:g} s; allowed is 0: nobody says how the robot gets to it"
+        )
+    _judge(context, context.loaded.model, motion, None)
+
+
 def check_given(
     context: Context, message: TrajectoryMessage, wanted: Callable[[], bool] = lambda: True
 ) -> PlannedFor:
-    """Check a trajectory: numbers, limits of the robot, collisions all the way in the scene as it is now.
-
-    Jerk is limited where the robot's description limits it. Not on the executor's thread.
+    """Check a trajectory that has passed ``check_numbers``: limits of the robot, collisions all the way in the scene as
+    it is now. Not on the executor's thread.
 
     Args:
         context: the node's.
@@ -72,13 +89,8 @@ def check_given(
     """
     loaded = context.loaded
     robot = loaded.model
-    _check_points(message)
     motion = trajectory_from_message(message)
     variables = commanded_variables(robot, motion.joint_names)
-    if motion.time[0] != 0.0:
-        raise InvalidMotionError(
-            f"the first point is at {motion.time[0]:g} s; allowed is 0: nobody says how the robot gets to it"
-        )
     needed = variables.tolist()
     state = context.joint_states.fresh(robot, needed, context.parameter("state_timeout"))
     state.require_known(needed, robot)
@@ -90,6 +102,16 @@ def check_given(
         loaded.pool.check_prepared(True, False)
         scene, clearance = context.scene.of(robot), context.parameter("trajectory.clearance")
         around = Surroundings(robot, scene, state.q, variables, clearance)
+    _judge(context, robot, motion, around)
+    return PlannedFor(loaded, state.q, scene, clearance, _UNCHECKED)
+
+
+def _judge(context: Context, robot: RobotModel, motion: JointTrajectory, around: Surroundings | None) -> None:
+    """Raise a KinoptError unless a trajectory from rest keeps the limits, and hits nothing around it.
+
+    Jerk is limited where the robot's description limits it.
+    """
+    variables = commanded_variables(robot, motion.joint_names)
     outside = context.parameter("start_state_tolerance")
     start = Start(motion.position[0], np.zeros(len(variables)), outside)
     found = verify(motion, _limits(robot, motion.joint_names, variables), start, around)
@@ -102,7 +124,6 @@ def check_given(
         if any(violation.check.startswith("start") for violation in found.report.violations):
             raise StartStateError(said)
         raise InvalidMotionError(f"the trajectory is refused: {said}")
-    return PlannedFor(loaded, state.q, scene, clearance, _UNCHECKED)
 
 
 def _check_points(message: TrajectoryMessage) -> None:

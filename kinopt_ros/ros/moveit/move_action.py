@@ -5,6 +5,8 @@ from __future__ import annotations  # rclpy of Jazzy has classes that are not ge
 import queue
 import time
 from collections.abc import Sequence
+from contextlib import suppress
+from copy import deepcopy
 from typing import Any
 
 from moveit_msgs.action import MoveGroup
@@ -13,14 +15,21 @@ from moveit_msgs.srv import GetMotionPlan
 from trajectory_msgs.msg import JointTrajectory
 
 from kinopt_msgs.msg import Status as StatusMsg
-from kinopt_ros.errors import EnvironmentChangedError, InvalidRequestError, UnsupportedFeatureError
+from kinopt_ros.errors import (
+    EnvironmentChangedError,
+    InvalidRequestError,
+    StaleStateError,
+    UnsupportedFeatureError,
+)
 from kinopt_ros.robot.variables import one_variable_each, one_variable_joints
 from kinopt_ros.ros.messages.conversions import error_message
 from kinopt_ros.ros.motion.last_look import at_rest
 from kinopt_ros.ros.motion.rights import Claim
 from kinopt_ros.ros.moveit.moving_goals import PLANNING, MoveItActions, MovingGoal, error_code
+from kinopt_ros.ros.moveit.path_constraints import StartBreaksError
 from kinopt_ros.ros.moveit.plan_kinematic_path import PlanKinematicPath
-from kinopt_ros.ros.moveit.serving import ask
+from kinopt_ros.ros.moveit.serving import ask, check
+from kinopt_ros.ros.robot.frames import NoTransformYetError
 from kinopt_ros.ros.serving.kept_goals import KeptGoals
 from kinopt_ros.ros.serving.serving import Serving
 from kinopt_ros.status import Status
@@ -87,6 +96,7 @@ class MoveGroupGoal(MovingGoal):
         options = self.handle.request.planning_options
         attempts = (options.replan_attempts or ATTEMPTS) if options.replan else 1
         joints = self.joints_of([request])
+        self.check_readable([request], joints)
         claim = self.claim(joints)
         try:
             for number in range(attempts):
@@ -112,6 +122,19 @@ class MoveGroupGoal(MovingGoal):
         groups = [robot.group(self.context.group_name(robot, request.group_name)) for request in requests]
         names = dict.fromkeys(name for group in groups for name in group.joints)
         return one_variable_each(robot, [name for name in names if robot.joint(name).is_active])
+
+    def check_readable(self, requests: Sequence[Any], joints: Sequence[str]) -> None:
+        """Read requests for motions of some joints as if the robot stood, before a motion that runs is ended for them.
+
+        Raises:
+            KinoptError: one cannot be answered, whatever the robot does.
+        """
+        for request in requests:
+            standing = deepcopy(request)
+            self.begin_at_rest(standing.start_state, joints)
+            # These may be otherwise a moment later, when the robot stands.
+            with suppress(StaleStateError, NoTransformYetError, StartBreaksError):
+                check(self.serving, self.planner, GetMotionPlan.Request(motion_plan_request=standing))
 
     def begin_at_rest(self, start: RobotState, joints: Sequence[str]) -> None:
         """Complete the state that a motion begins with: at rest, where the joints are, and where others are that stand.

@@ -177,7 +177,9 @@ class SequenceGoal(MoveGroupGoal):
         items = self.handle.request.request.items
         if not self.moves:
             return self._plan_all(items)
-        joints = self.joints_of([item.req for item in items])
+        requests = [item.req for item in items]
+        joints = self.joints_of(requests)
+        self.check_readable(requests, joints)
         claim = self.claim(joints)
         try:
             self.wait_for_rest(joints)

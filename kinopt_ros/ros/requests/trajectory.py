@@ -105,7 +105,7 @@ class _Frame:
 
 
 def read_trajectory_request(
-    context: Context, request: Any, arrived: float, publish: bool = False
+    context: Context, request: Any, arrived: float, publish: bool = False, unseen: bool = False
 ) -> TrajectoryRequest:
     """Read a request that arrived at a value of time.monotonic().
 
@@ -114,8 +114,10 @@ def read_trajectory_request(
         request: of PlanTrajectory, or a goal of OptimizeTrajectory.
         arrived: when it came.
         publish: whether the robot shall move: the start is then what was measured, never a guess.
+        unseen: read it as if the robot was seen just now, and stood there: to know what else is wrong with it.
 
     Raises:
+        MovingError: the robot moves, and shall do so by the request.
         KinoptError: something in it is not usable.
     """
     loaded = context.loaded
@@ -131,7 +133,7 @@ def read_trajectory_request(
         commanded_variables(robot, joints)  # raises where no controller can move one
     needed = sorted({*context.moving(robot, ways), *variables_of_joints(robot, joints).tolist()})
     scene = None if request.ignore_collisions else context.scene.of(robot)
-    start = start_state(context, robot, request.state, needed, publish)
+    start = start_state(context, robot, request.state, needed, publish, unseen)
     T_base_frame = context.frames.T_link_frame(robot, base, frame, start.q, request.header.stamp)
     place = _Frame(robot, base, tips, start.q, T_base_frame)
     timeout = timeout_of(context, request.timeout, "trajectory")
@@ -216,7 +218,12 @@ def controller_order(order: Sequence[str], joints: Sequence[str], publish: bool)
 
 
 def start_state(
-    context: Context, robot: RobotModel, given: Any, needed: Sequence[int], publish: bool
+    context: Context,
+    robot: RobotModel,
+    given: Any,
+    needed: Sequence[int],
+    publish: bool,
+    unseen: bool = False,
 ) -> StartState:
     """Return where a motion starts: what a request says, else what was measured.
 
@@ -226,11 +233,15 @@ def start_state(
         given: sensor_msgs/JointState of the request.
         needed: variables that matter.
         publish: whether all of those must have been measured, and be what the request says.
+        unseen: whether what was measured counts as new, and the robot as standing.
 
     Raises:
         KinoptError: the state is not usable, too old, or not where the robot is.
     """
     measured = context.joint_states.of(robot)
+    if unseen:
+        zeros = np.zeros(robot.nq)
+        measured = dataclasses.replace(measured, velocity=zeros, drift=None, age=zeros)
     named = set() if publish else set(given.name)
     needed = [i for i in needed if robot.variable_names[i] not in named]
     measured.require_fresh(needed, robot, context.parameter("state_timeout"))

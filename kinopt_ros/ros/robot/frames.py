@@ -13,6 +13,7 @@ from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.se3 import inverse
 from kinopt_ros.robot.model import JointType, RobotModel
 from kinopt_ros.ros.messages.rotations import matrix_from_quaternion
+from kinopt_ros.ros.messages.stamps import wrong_time
 from kinopt_ros.scene.scene import EMPTY_SCENE, Scene
 from kinopt_ros.scene.tool_frames import object_frame
 
@@ -60,7 +61,7 @@ class Frames:
         or None. What the robot and the scene know follows from q.
 
         Raises:
-            FrameError: neither the robot, the scene nor tf knows the frame.
+            FrameError: neither the robot, the scene nor tf knows the frame, or the stamp is no time.
             NoTransformYetError: tf does not know it at the stamp.
         """
         if (frame or robot.root_link) == link:
@@ -92,6 +93,9 @@ class Frames:
                 f"frame {quoted(frame)} is no link of robot {robot.name!r} and no object of the scene, and tf2_ros is "
                 f"not installed to look it up; links: {shortened(robot.link_names, 20)}"
             )
+        wrong = wrong_time(stamp) if is_set(stamp) else ""
+        if wrong:
+            raise FrameError(f"the stamp of the request is {wrong}; 0 asks for the newest transform")
         import tf2_ros
         from rclpy.time import Time
 

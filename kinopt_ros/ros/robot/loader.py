@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from kinopt_ros.errors import KinoptError, NotReadyError, said_by
+from kinopt_ros.freed_memory import give_back
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.se3 import inverse
 from kinopt_ros.planning.solver_pool import SolverPool
 from kinopt_ros.problems.builder import default_group, ik_problem
 from kinopt_ros.robot.model import RobotModel
-from kinopt_ros.ros.robot.freed_memory import give_back
 from kinopt_ros.solvers.readiness import prepare_collisions
 from kinopt_ros.solvers.registry import AUTO
 from kinopt_ros.verification.collision import left_out_by_guess, without_shapes

@@ -255,7 +255,8 @@ class InteractiveMarkers:
         motion = tip.take_motion()
         if motion is None:
             raise InvalidRequestError(
-                f"there is no plan of {quoted(tip.name)} to execute: plan first; a plan goes away when its target moves"
+                f"there is no plan of {quoted(tip.name)} to execute: plan first; a plan goes away when its target "
+                "moves, and is made again when the scene changes"
             )
         tip.show_text("executing ...", True)
 

@@ -163,7 +163,8 @@ class TipMarker:
     def move(self, pose: Pose) -> None:
         """Solve for another target; of those that come meanwhile the newest counts."""
         with self._lock:
-            self._pose, self.motion = pose, None
+            self._pose = pose
+            self._drop_plan("solving ...")
             self._plan_wanted = False
             self.changes += 1
         self.solve()
@@ -187,10 +188,7 @@ class TipMarker:
             if not self._touched or self._closed:
                 return
             self._outdated = True
-            if self.motion is not None:
-                self.motion = None
-                self._draw(dict.fromkeys(PLAN, ()))
-                self._plan_wanted = True
+            self._plan_wanted |= self._drop_plan("another scene, or another setting: planning again ...")
             self._plan_wanted |= self._planning
             if not self._exact:
                 self._ghost, self._wanted = None, True
@@ -442,7 +440,7 @@ class TipMarker:
             sentence, drawn = "", self._plan_drawn(motion)
         else:
             sentence = f"no plan: {Status(answer.status.code).name}: {answer.status.message}"
-            drawn = {"text": self._text(sentence, WRONG)}
+            drawn = {**dict.fromkeys(PLAN, ()), "text": self._text(sentence, WRONG)}  # nor the one before
         with self._lock:
             self._planning = False
             if self._ghost is not ghost or self._outdated or self._closed:
@@ -478,6 +476,15 @@ class TipMarker:
             self._draw(
                 {"text": said} if self.motion is not None else {**dict.fromkeys(PLAN, ()), "text": said}
             )
+
+    def _drop_plan(self, sentence: str) -> bool:
+        """Take the plan away, if there is one, with its way, and say something in the place of what offers it; return
+        whether there was one. The lock is held."""
+        if self.motion is None:
+            return False
+        self.motion = None
+        self._draw({**dict.fromkeys(PLAN, ()), "text": self._text(sentence, SAID)})
+        return True
 
     def _draw(self, drawn: Mapping[str, Sequence[Marker]]) -> None:
         """Draw some kinds. The lock is held."""

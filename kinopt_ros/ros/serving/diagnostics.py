@@ -10,6 +10,7 @@ from kinopt_ros.errors import KinoptError
 from kinopt_ros.planning.scheduler import Scheduler
 from kinopt_ros.planning.statistics import Percentiles, Statistics, Summary
 from kinopt_ros.ros.context import Context
+from kinopt_ros.ros.robot.late_clock import LateClock
 from kinopt_ros.solvers.registry import list_solvers
 from kinopt_ros.status import Status
 
@@ -23,7 +24,7 @@ _DEFECTS = (Status.FAILURE, Status.VERIFICATION_FAILED)
 
 
 def create_diagnostics(
-    node: Node, context: Context, scheduler: Scheduler, statistics: Statistics
+    node: Node, context: Context, scheduler: Scheduler, statistics: Statistics, late: LateClock
 ) -> "Diagnostics | None":
     """Publish diagnostics from now on; None, and a line in the log, where diagnostic_msgs is not installed."""
     try:
@@ -31,19 +32,26 @@ def create_diagnostics(
     except ImportError:
         node.get_logger().info("diagnostic_msgs is not installed: /diagnostics is not published")
         return None
-    return Diagnostics(node, context, scheduler, statistics, messages)
+    return Diagnostics(node, context, scheduler, statistics, late, messages)
 
 
 class Diagnostics:
     """Publishes diagnostic_msgs/DiagnosticArray."""
 
     def __init__(
-        self, node: Node, context: Context, scheduler: Scheduler, statistics: Statistics, messages: Any
+        self,
+        node: Node,
+        context: Context,
+        scheduler: Scheduler,
+        statistics: Statistics,
+        late: LateClock,
+        messages: Any,
     ) -> None:
         self._node = node
         self._context = context
         self._scheduler = scheduler
         self._statistics = statistics
+        self._late = late
         self._messages = messages
         self._publisher = node.create_publisher(messages.DiagnosticArray, "/diagnostics", 10)
         self._timer = node.create_timer(PERIOD, self._publish)
@@ -83,8 +91,11 @@ class Diagnostics:
         values["joints with a state"] = f"{int(state.known.sum())} of {robot.nq}"
         if state.known.any():
             values["age of the oldest joint state (s)"] = f"{float(np.max(state.age[state.known])):.3f}"
+            values["latest after its stamp (s)"] = f"{float(np.max(state.late[state.known])):.3f}"
         if quick + slow > _BUSY * capacity:
             return self._status("node", _WARN, f"{quick + slow} requests are waiting", values)
+        if self._late.sentence:
+            return self._status("node", _WARN, f"joint_states: {self._late.sentence}", values)
         return self._status("node", _OK, f"serves robot {robot.name!r}", values)
 
     def _of_requests(self, name: str, summary: Summary) -> Any:

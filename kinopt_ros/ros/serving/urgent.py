@@ -14,6 +14,7 @@ from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.node import Node
 from rclpy.time_source import CLOCK_TOPIC
 
+from kinopt_ros.ros.messages.stamps import hearing_times
 from kinopt_ros.ros.serving.guarded_executor import GuardedExecutor
 
 
@@ -62,7 +63,8 @@ class TimelyNode(Node):
     def create_subscription(
         self, msg_type: Any, topic: str, callback: Any, qos_profile: Any, **options: Any
     ) -> Any:
-        """Subscribe as rclpy does; /clock is urgent."""
+        """Subscribe as rclpy does; /clock is urgent, and heard as far as it says times."""
         if topic == CLOCK_TOPIC:
             options["callback_group"] = self.urgent.group
+            callback = hearing_times(self, callback)
         return super().create_subscription(msg_type, topic, callback, qos_profile, **options)

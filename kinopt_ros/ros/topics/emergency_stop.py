@@ -9,7 +9,7 @@ import numpy as np
 
 from kinopt_ros.array import Float64
 from kinopt_ros.errors import KinoptError, StartStateError
-from kinopt_ros.planning.servo.brake import LEAD, brake_on_the_way, quickest_stop
+from kinopt_ros.planning.servo.brake import LEAD, brake_on_the_way, gone_on, quickest_stop
 from kinopt_ros.planning.servo.commanded import Commanded
 from kinopt_ros.planning.servo.setup import PATIENCE, ServoSetup, servo_setup
 from kinopt_ros.ros.context import Context
@@ -203,9 +203,8 @@ class EmergencyStop:
         if still:
             velocity = np.zeros_like(velocity)
         # It has gone on since it was measured, and drivers may measure whole turns less than controllers command.
-        position = setup.as_commanded(
-            state.q[index] + state.behind[index] * velocity, published.at(now).position
-        )
+        position = gone_on(setup, state.q[index], velocity, state.behind[index])
+        position = setup.as_commanded(position, published.at(now).position)
         brake = brake_on_the_way(setup, position, velocity, state.way(index) / 1e9)
         if not claim.publish(trajectory_message(brake, robot.root_link), robot, from_here=True):
             return "the stop motion came too late"

@@ -316,6 +316,7 @@ class ServoTopic:
         check_clock(state, setup, EARLIEST_AT_ONCE)
         check_begins_inside(setup.robot, setup.joints, index, state.q[index], setup.start_tolerance)
         if self._claim is None or not self._claim.holds:
+            self._output.check_heard()  # before a motion that runs is ended for it
             self._claim = self._output.claim("servo", self._lose, self._stops)
         tolerance = self._context.parameter("servo.tracking_tolerance")
         begin = followed_motion(self._output.published, setup, state, now, tolerance)

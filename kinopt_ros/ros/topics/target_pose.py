@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -77,6 +77,20 @@ _LOOK_SECONDS = 0.02
 _ALLOWED = "With parameter ik.avoid_collisions: false the robot moves unchecked"
 
 
+@dataclass(frozen=True, eq=False)
+class _Target:
+    """A target in terms of the library."""
+
+    loaded: LoadedRobot
+    base: str
+    tip: str
+    joints: tuple[str, ...]
+    """Those that the controller gets."""
+    T_link_tip: Annotated[Float64, "4 4"] | None
+    T_base_target: Annotated[Float64, "1 4 4"]
+    state: RobotState
+
+
 class TargetPoseTopic:
     """Handler of geometry_msgs/PoseStamped on ~/target_pose. Publishes a trajectory only if it was verified."""
 
@@ -124,6 +138,8 @@ class TargetPoseTopic:
         owners: list[str] = []
         """Name of who has the robot instead."""
         try:
+            self._output.check_heard()
+            self._read(target, report)  # what cannot be used ends nobody's motion
             # Only now: targets that come in a steady stream must not keep one another from being reached.
             claim = self._output.claim("~/target_pose", owners.append, stops)
             run = self._move(target, report, start, claim)
@@ -175,19 +191,9 @@ class TargetPoseTopic:
         Returns None if there is none, and the report says why.
         """
         context = self._context
-        loaded = context.loaded
-        robot = loaded.model
-        report.group = context.group_name(robot)
-        named = context.parameter("target_pose.tip_link")
-        frame = tip_of(context, robot, named) if named else None
-        base, tip, group_joints = resolve_chain(robot, report.group, None, frame.link if frame else None)
-        joints = tuple(context.parameter("controller_joints") or one_variable_each(robot, group_joints))
-
-        # A motion starts from what was measured, never from a guess.
-        needed = {*context.moving(robot, ((base, tip), (base, target.header.frame_id)))}
-        needed.update(commanded_variables(robot, joints).tolist())
-        state = context.joint_states.fresh(robot, sorted(needed), context.parameter("state_timeout"))
-        state.require_known(sorted(needed), robot)
+        asked_for = self._read(target, report)
+        loaded, joints, state = asked_for.loaded, asked_for.joints, asked_for.state
+        base, tip, robot = asked_for.base, asked_for.tip, loaded.model
         variables = commanded_variables(robot, joints)
         start, velocity = state.q.copy(), np.zeros(robot.nq)
         scalings = context.parameter("velocity_scaling"), context.parameter("acceleration_scaling")
@@ -197,19 +203,17 @@ class TargetPoseTopic:
         left = self._left(setup, state, lead)
         if left is not None:
             start[variables], velocity[variables] = left.state.position, left.state.velocity
-        T_base_frame = context.frames.T_link_frame(robot, base, target.header.frame_id, state.q)
         asked: dict[str, Any] = {
             "group": report.group,
             "tip_link": tip,
-            "T_link_tool": frame.T_link_tip if frame else None,
+            "T_link_tool": asked_for.T_link_tip,
             "state": start,
             "position_tolerance": context.parameter("ik.position_tolerance"),
             "orientation_tolerance": context.parameter("ik.orientation_tolerance"),
             "deadline": deadline,
             **self._avoiding(loaded),
         }
-        T_base_target = T_base_frame @ matrices_from_poses([target.pose], "pose")
-        pooled, problem = self._solve(robot, loaded, T_base_target, asked)
+        pooled, problem = self._solve(robot, loaded, asked_for.T_base_target, asked)
         if not _note_answer(pooled, report):
             return None
         motions = []
@@ -247,6 +251,30 @@ class TargetPoseTopic:
         )
         around = None if problem.scene is None else start
         return message, planned, motion.trajectory.duration, lambda: self._is_still_in(left, setup, around)
+
+    def _read(self, target: Any, report: MotionReport) -> _Target:
+        """Read a target, and where the robot is; the report gets the group.
+
+        Raises:
+            KinoptError: something in it, or in what is measured, is not usable.
+        """
+        context = self._context
+        loaded = context.loaded
+        robot = loaded.model
+        report.group = context.group_name(robot)
+        named = context.parameter("target_pose.tip_link")
+        frame = tip_of(context, robot, named) if named else None
+        base, tip, group_joints = resolve_chain(robot, report.group, None, frame.link if frame else None)
+        joints = tuple(context.parameter("controller_joints") or one_variable_each(robot, group_joints))
+
+        # A motion starts from what was measured, never from a guess.
+        needed = {*context.moving(robot, ((base, tip), (base, target.header.frame_id)))}
+        needed.update(commanded_variables(robot, joints).tolist())
+        state = context.joint_states.fresh(robot, sorted(needed), context.parameter("state_timeout"))
+        state.require_known(sorted(needed), robot)
+        T_base_frame = context.frames.T_link_frame(robot, base, target.header.frame_id, state.q)
+        T_base_target = T_base_frame @ matrices_from_poses([target.pose], "pose")
+        return _Target(loaded, base, tip, joints, frame.T_link_tip if frame else None, T_base_target, state)
 
     def _left(self, setup: ServoSetup, state: RobotState, lead: int) -> Leaving | None:
         """Return how the motion is left that this node has published and the robot is in; None if it is in none.

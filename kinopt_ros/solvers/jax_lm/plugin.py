@@ -171,6 +171,13 @@ class JaxLmSolver(Solver):
         for file in (name.strip() for name in options["objectives"].split(",") if name.strip()):
             text = read_text(file, LONGEST_TEXT, "an objective")
             self._objective_search(robot).prepare(objective_problem_from_text(robot, text))
+        self._keep_programs()
+
+    def _keep_programs(self) -> None:
+        """Keep for good what the options ask for."""
+        self._programs.keep()
+        if self._objectives is not None:
+            self._objectives[1].keep()
 
     def close(self) -> None:
         """Release what the solver holds. It cannot be used afterwards."""
@@ -212,9 +219,9 @@ class JaxLmSolver(Solver):
                         )
                 from kinopt_ros.solvers.jax_lm.objectives.program import objective_compilation
                 from kinopt_ros.solvers.jax_lm.objectives.solver import ObjectiveSearch
-                from kinopt_ros.solvers.jax_lm.programs import Programs
+                from kinopt_ros.solvers.jax_lm.programs import MOST_FOR_OBJECTIVES, Programs
 
-                programs = Programs(self._runtime, objective_compilation)
+                programs = Programs(self._runtime, objective_compilation, MOST_FOR_OBJECTIVES)
                 weakref.finalize(self, programs.stop)
                 self._objectives = ObjectiveSearch(robot or self.robot, programs), programs
             return self._objectives[0]

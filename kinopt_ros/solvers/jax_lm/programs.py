@@ -19,12 +19,20 @@ import jax
 from jax.experimental import serialize_executable
 
 from kinopt_ros.errors import KinoptError
+from kinopt_ros.freed_memory import give_back
 from kinopt_ros.pauses import wait_until_nothing_moves
 from kinopt_ros.private_files import PrivateFolder, cache_folder, temporary_folder
 from kinopt_ros.solvers.jax_lm.runtime import Runtime, look_up_lapack
 from kinopt_ros.solvers.lru import LruCache
 
-IN_MEMORY = 128
+IN_MEMORY, FEWEST = 128, 6
+"""Most programs kept in memory, and how many are kept whatever they take: those of two objectives."""
+MOST_MEMORY, MOST_FOR_OBJECTIVES = 100e6, 400e6
+"""Memory that the programs of beams, and of objectives, may take besides those that are kept for good, bytes."""
+MEMORY_PER_BYTE = 25.0
+"""What one takes in memory for each byte on disk: 13 to 88 MB for 0.8 to 3.5 MB, measured with XLA 0.10 on a CPU."""
+_USUAL_BYTES = 2_000_000
+"""What a program takes on disk, as long as that is not known, bytes."""
 ON_DISK = 400
 """Most programs kept on disk (about 1.5 MB each); the longest unused ones go first."""
 NAMES_ON_DISK = 4 * ON_DISK
@@ -56,8 +64,18 @@ class Compilation:
 class Programs(Generic[K]):
     """Compiled programs by key, in memory and on disk. Thread-safe."""
 
-    def __init__(self, runtime: Runtime, compilation: Callable[[Runtime, K], Compilation]) -> None:
-        """``runtime``: where programs run; ``compilation``: what is done for a key that is not in memory."""
+    def __init__(
+        self,
+        runtime: Runtime,
+        compilation: Callable[[Runtime, K], Compilation],
+        most_memory: float = MOST_MEMORY,
+    ) -> None:
+        """
+        Args:
+            runtime: where programs run.
+            compilation: what is done for a key that is not in memory.
+            most_memory: that they may take besides those that are kept for good, bytes.
+        """
         self.runtime = runtime
         self._compilation = compilation
         self.compiled = 0
@@ -65,16 +83,26 @@ class Programs(Generic[K]):
         self._folder, self._names = _folder(".program", MOST_BYTES), _folder(".name", _NAME_BYTES)
         self._lock = threading.Lock()
         self._making: dict[K, threading.Lock] = {}
-        self._programs: LruCache[K, Program] = LruCache(IN_MEMORY)
+        self._programs: LruCache[K, Program] = LruCache(IN_MEMORY, most_memory, FEWEST)
+        self._for_good: dict[K, Program] = {}
         self._background: threading.Thread | None = None
         self._wanted: list[K] = []
         self._refused: LruCache[K, tuple[type[KinoptError], str]] = LruCache(IN_MEMORY)
         """Why a program cannot be made, in the background, for whoever asks again."""
 
+    def keep(self) -> None:
+        """Keep the programs that are in memory now for good: what the options of a solver ask for."""
+        with self._lock:
+            self._for_good |= self._programs.take_all()
+
+    def _known(self, key: K) -> Program | None:
+        """Return a program that is in memory. The lock is held."""
+        return self._for_good.get(key) or self._programs.get(key)
+
     def missing(self, keys: Iterable[K]) -> list[K]:
         """Return the keys of programs that are not in memory."""
         with self._lock:
-            return [key for key in keys if key not in self._programs]
+            return [key for key in keys if key not in self._for_good and key not in self._programs]
 
     def check_can_be_made(self, keys: Iterable[K]) -> None:
         """Raise the KinoptError by which one of some programs could not be made in the background."""
@@ -87,24 +115,28 @@ class Programs(Generic[K]):
     def get(self, key: K) -> Program:
         """Return a program; load or compile it if need be."""
         with self._lock:
-            program = self._programs.get(key)
+            program = self._known(key)
             if program is not None:
                 return program
             making = self._making.setdefault(key, threading.Lock())
-        name = None
+        name, gone = None, 0
         with making:  # others that want the same one wait; the rest do not
             with self._lock:
-                program = self._programs.get(key)
+                program = self._known(key)
             if program is None:
                 try:
-                    program, name = self._make(key)
+                    program, name, size = self._make(key)
                     with self._lock:
-                        self._programs.put(key, program)
+                        gone = self._programs.put(key, program, MEMORY_PER_BYTE * size)
                 finally:
                     with self._lock:
                         self._making.pop(key, None)
         if name is not None:  # which others need not wait for
-            _save(self._folder, name, program)
+            size = _save(self._folder, name, program)
+            with self._lock:
+                gone += self._programs.weigh(key, MEMORY_PER_BYTE * size)
+        if gone:  # what is free is kept by the C library, and the process would seem to grow
+            give_back()
         return program
 
     def make_in_background(self, keys: Iterable[K]) -> None:
@@ -142,22 +174,23 @@ class Programs(Generic[K]):
             except Exception:
                 _log.exception("a program could not be compiled")
 
-    def _make(self, key: K) -> tuple[Program, str | None]:
-        """Return a program, and the name by which it is to be kept if it was not."""
+    def _make(self, key: K) -> tuple[Program, str | None, int]:
+        """Return a program, the name by which it is to be kept if it was not, and its bytes on disk."""
         # On a thread of its own, where nothing holds that the caller has set for his: meshes, devices, precision.
         with ThreadPoolExecutor(1, "jax_lm compiler") as thread:
             return thread.submit(self._loaded_or_compiled, key).result()
 
-    def _loaded_or_compiled(self, key: K) -> tuple[Program, str | None]:
+    def _loaded_or_compiled(self, key: K) -> tuple[Program, str | None, int]:
         with jax.enable_x64(True), jax.default_device(self.runtime.device):
             compilation = self._compilation(self.runtime, key)
             name = _name(self._names, compilation)
-            program: Program | None = _load(self._folder, name, self.runtime.device)
-            if program is not None:
-                return program, None
+            loaded = _load(self._folder, name, self.runtime.device)
+            if loaded is not None:
+                program, size = loaded
+                return program, None, size
             program = compilation.compiled()
             self.compiled += 1
-            return program, name
+            return program, name, _USUAL_BYTES
 
 
 def _folder(suffix: str, most_bytes: int) -> PrivateFolder:
@@ -193,7 +226,8 @@ def _name(folder: PrivateFolder, compilation: Compilation) -> str:
     return name
 
 
-def _load(folder: PrivateFolder, name: str, device: jax.Device) -> Program | None:
+def _load(folder: PrivateFolder, name: str, device: jax.Device) -> tuple[Program, int] | None:
+    """Return a program, and its bytes on disk; None if it is not there."""
     try:
         content = folder.read(name)
         # The one place that unpickles: nobody but this user can have written it.
@@ -208,14 +242,18 @@ def _load(folder: PrivateFolder, name: str, device: jax.Device) -> Program | Non
     except Exception as error:  # foreign, damaged, or of another machine: compile anew
         _log.warning("compiled program %s in %s is made anew: %s", name, folder.path, error)
         return None
-    return program
+    return program, len(content)
 
 
-def _save(folder: PrivateFolder, name: str, program: Any) -> None:
+def _save(folder: PrivateFolder, name: str, program: Any) -> int:
+    """Keep a program on disk; return its bytes there, or what is usual if it is not kept."""
     if not wait_until_nothing_moves(PATIENCE):
-        return  # compiled again next time
+        return _USUAL_BYTES  # compiled again next time
+    content = b""
     try:
-        folder.write(name, pickle.dumps(serialize_executable.serialize(program)))
+        content = pickle.dumps(serialize_executable.serialize(program))
+        folder.write(name, content)
         folder.prune(ON_DISK, ON_DISK * MOST_BYTES)
     except (OSError, ValueError) as error:  # it works all the same, and compiles again next time
         _log.warning("compiled program cannot be kept in %s: %s", folder.path, error)
+    return len(content) or _USUAL_BYTES

@@ -39,3 +39,19 @@ def test_clear() -> None:
     recent.clear()
     assert len(recent) == 0
     assert recent.get("a") is None
+
+
+def test_what_is_heavy_makes_others_go_but_a_few_stay() -> None:
+    recent: LruCache[str, int] = LruCache(10, heaviest=10.0, fewest=2)
+    assert [recent.put(key, 1, 4.0) for key in "abc"] == [0, 0, 1]
+    assert "a" not in recent
+    assert recent.get("b") == 1
+    assert recent.put("d", 1, 1.0) == 0
+    assert recent.put("e", 1, 3.0) == 1  # and no more, as 8 are left
+    assert [key in recent for key in "bcde"] == [True, False, True, True]
+    assert recent.weigh("e", 100.0) == 1
+    assert [key in recent for key in "bde"] == [False, True, True]
+    assert recent.weigh("nobody", 1e9) == 0
+    assert recent.take_all() == {"d": 1, "e": 1}
+    assert len(recent) == 0
+    assert recent.put("f", 1, 9.0) == 0

@@ -153,3 +153,14 @@ def test_a_robot_that_is_elsewhere_is_stopped_from_where_it_is() -> None:
     way = stop.position[-1] - state.q[:7]
     assert (way * np.sign(state.velocity[:7]) >= 0.0).all()
     assert np.abs(way).max() < np.abs(stop.position[-1] - running.commanded(ARM).at(now).position).max()  # type: ignore[union-attr]
+
+
+def test_a_joint_that_slows_down_at_its_limit_is_not_told_to_rest_beyond_it() -> None:
+    """It was taken to go on through the limit as long as its state was old, and to be beyond it."""
+    moving = motion(0)
+    now = START + round(0.5e9 * moving.duration)
+    state = measured(moving, 0.5 * moving.duration, 0.3, now)
+    state.q[0], state.velocity[0] = PANDA.limits.upper[0] - 0.02, 0.5  # not in the motion
+    running = Published(trajectory_message(moving, "base"), PANDA, START)
+    stop = trajectory_from_message(brake_of(in_it(state, now), running))
+    assert stop.position[-1][0] <= PANDA.limits.upper[0] + 1e-9

@@ -83,12 +83,18 @@ class World:
         self.solved()
         return bool(self.ghost())
 
-    def planned(self, number: int = -1) -> None:
+    def offers(self) -> bool:
+        """Whether rviz shows a plan that can be executed: its text, and its way, always together."""
+        said = self.text().startswith("planned")
+        assert said == bool(self.drawn.get("way/panda_link8"))
+        return said
+
+    def planned(self, number: int = -1, code: Status = Status.SUCCESS) -> None:
         """Answer a request for a plan, by default the last one."""
         points = [JointTrajectoryPoint(positions=PANDA.default_q[:7].tolist()) for _ in range(2)]
         points[1].time_from_start.sec = 1
         answer = SimpleNamespace(
-            status=SimpleNamespace(code=Status.SUCCESS.value, message=""),
+            status=SimpleNamespace(code=code.value, message=""),
             trajectory=JointTrajectory(joint_names=list(self.tip.joints), points=points),
         )
         self.planning.asked[number][1](
@@ -187,6 +193,29 @@ def test_a_plan_to_a_named_state_is_made_again_when_the_scene_changes(when: str)
     world.tip.go_on_later()  # nothing is planned: nothing is planned anew
     world.tip.go_on()
     assert len(world.planning.asked) == 2
+
+
+@pytest.mark.parametrize("how", ["the scene changes", "the target moves", "it fails when made again"])
+def test_nothing_offers_a_plan_that_cannot_be_executed(how: str) -> None:
+    """The text said "planned" until the next plan was begun: who chose "execute" then was told that there is none."""
+    world = World()
+    world.tip.go_to_state(world.tip.states[0])
+    world.tip.plan()
+    assert not world.offers()
+    world.planned()
+    assert world.offers()
+    match how:
+        case "the scene changes":
+            world.tip.go_on_later()
+            assert "planning again" in world.text()
+        case "the target moves":
+            world.tip.move(Pose())
+        case _:
+            world.tip.plan()
+            world.planned(code=Status.PLANNING_FAILED)
+            assert "no plan" in world.text()
+    assert not world.offers()
+    assert world.tip.take_motion() is None
 
 
 def test_a_plan_that_is_asked_for_twice_is_made_once() -> None:

@@ -140,17 +140,21 @@ def test_the_end_of_the_node_leaves_nobody_without_an_answer(office: Office) -> 
     assert [name for name, _ in office.refused] == ["a", "b"]
 
 
-@pytest.mark.parametrize("publish", [False, True])
+@pytest.mark.parametrize(
+    ("publish", "wrong"), [(False, ""), (True, ""), (True, "joint_goals names no joint")]
+)
 def test_a_goal_begins_when_newer_joint_states_are_read(
-    office: Office, monkeypatch: pytest.MonkeyPatch, publish: bool
+    office: Office, monkeypatch: pytest.MonkeyPatch, publish: bool, wrong: str
 ) -> None:
     asked: Any = SimpleNamespace(
         loaded=SimpleNamespace(pool=None), problem=SimpleNamespace(scene=None), timeout=1.0
     )
     ended: list[Any] = []
 
-    def read(*arguments: Any) -> Any:
-        if not office.fresh:
+    def read(*arguments: Any, unseen: bool = False, **options: Any) -> Any:
+        if wrong and unseen:
+            raise InvalidRequestError(wrong)
+        if not (office.fresh or unseen):
             raise StaleStateError("the joint state of 'j1' is 2 s old")
         return asked
 
@@ -178,6 +182,10 @@ def test_a_goal_begins_when_newer_joint_states_are_read(
     number = SimpleNamespace(uuid=[0] * 16)
     handle: Any = SimpleNamespace(goal_id=number, request=request, abort=print)
     goal = _Goal(action, goals, handle)
+    if wrong:  # whatever joint states will say: it ends nobody's motion
+        assert goal.read()
+        assert (lost, office.begun, ended) == ([], [], [handle])
+        return
     assert not goal.read()
     # The newest who asks for the robot has it: one that came later must not lose it to this one.
     assert lost == ["another goal of ~/optimize_trajectory"] * publish

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -133,7 +134,7 @@ def test_many_structures_keep_nobody_waiting_for_all_of_them(
         begun.set()
         assert may_go_on.wait(60.0)
         made.append(key)
-        return key, None
+        return key, None, 0
 
     monkeypatch.setattr(compiler, "_make", make)
     flood: list[Any] = [f"structure {number}" for number in range(1000)]
@@ -153,6 +154,55 @@ def test_many_structures_keep_nobody_waiting_for_all_of_them(
     if thread is not None:
         thread.join(60.0)
     assert len(made) == 1 + len(last), "a request may want more than are kept for others"
+
+
+def test_a_flood_of_structures_takes_bounded_memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """128 programs were kept, of 13 to 88 MB each. What options ask for stays."""
+    from kinopt_ros.solvers.jax_lm import programs
+    from kinopt_ros.solvers.jax_lm.beam_program import beam_compilation
+    from kinopt_ros.solvers.jax_lm.runtime import start
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    compiler: programs.Programs[Any] = programs.Programs(start("cpu", False), beam_compilation)
+    alive: weakref.WeakSet[Any] = weakref.WeakSet()
+    given_back: list[bool] = []
+    sizes: dict[Any, int] = {}
+
+    class Program:
+        pass
+
+    def make(key: Any) -> Any:
+        program = Program()
+        alive.add(program)
+        compiled = int(key.split()[1]) % 2 == 0  # the others were on disk
+        return program, key if compiled else None, sizes[key]
+
+    def save(folder: Any, name: Any, program: Any) -> int:
+        return sizes[name]
+
+    monkeypatch.setattr(compiler, "_make", make)
+    monkeypatch.setattr(programs, "_save", save)
+    monkeypatch.setattr(programs, "give_back", lambda: given_back.append(True))
+    prepared: Any = "prepared 0"
+    sizes[prepared] = 50_000_000
+    kept = compiler.get(prepared)
+    compiler.keep()
+    often: Any = "often 1"
+    sizes[often] = 1_000_000
+    for number in range(300):
+        key: Any = f"structure {number}"
+        sizes[key] = 500_000 + 10_000 * number
+        compiler.get(key)
+        assert not compiler.missing([key])
+        compiler.get(often)
+        taken = programs.MEMORY_PER_BYTE * sum(
+            size for one, size in sizes.items() if one != prepared and not compiler.missing([one])
+        )
+        assert taken <= programs.MOST_MEMORY or len(alive) <= programs.FEWEST + 1
+        assert len(alive) <= programs.IN_MEMORY + 1
+    assert not compiler.missing([often])
+    assert compiler.get(prepared) is kept
+    assert given_back
 
 
 EXIT = """

@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("rclpy", reason="ROS is not installed")
 
-from kinopt_ros.ros.robot.freed_memory import give_back
+from kinopt_ros.freed_memory import give_back
 
 MEBIBYTES = 100
 

@@ -1,0 +1,64 @@
+"""Watch over joint states that always come late: most likely the clock of who publishes them is behind."""
+
+from __future__ import annotations  # rclpy of Jazzy has classes that are not generic at run time
+
+from collections.abc import Sequence
+
+import numpy as np
+from rclpy.clock import Clock
+from rclpy.clock_type import ClockType
+
+from kinopt_ros.errors import shortened
+from kinopt_ros.ros.context import Context
+from kinopt_ros.ros.robot.joint_states import LATEST, SLOWEST_WAY, RobotState
+
+LOOK_SECONDS = 1.0
+LOOKS = 3
+"""Times in a row that a joint state has to be late: on a busy machine one is now and then."""
+SAY_SECONDS = 60.0
+"""Least time between two lines in the log, s."""
+
+
+class LateClock:
+    """Says which joints are told of more than SLOWEST_WAY after they were measured, and what follows."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._late: dict[str, int] = {}
+        """How often in a row joints were late."""
+        self._stamps: dict[str, int] = {}
+        self.sentence = ""
+        """What is so now; empty if all is well."""
+        # Not by simulated time, which can stand still.
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        context.node.create_timer(LOOK_SECONDS, self.look, clock=steady)
+
+    def look(self) -> None:
+        """Look once. On the executor's thread."""
+        if not self._context.loader.is_ready:
+            return
+        robot = self._context.loader.loaded.model
+        state = self._context.joint_states.of(robot)
+        self.sentence = self._of(robot.variable_names, state)
+        if self.sentence:
+            self._context.node.get_logger().warning(
+                f"joint_states: {self.sentence}", throttle_duration_sec=SAY_SECONDS
+            )
+
+    def _of(self, names: Sequence[str], state: RobotState) -> str:
+        late = {
+            name: self._late.get(name, 0) + (state.stamp[i] != self._stamps.get(name))
+            for i, name in enumerate(names)
+            if state.known[i] and SLOWEST_WAY < state.late[i] <= LATEST
+        }
+        self._late, self._stamps = late, dict(zip(names, state.stamp.tolist(), strict=True))
+        always = [i for i, name in enumerate(names) if late.get(name, 0) >= LOOKS]
+        if not always:
+            return ""
+        by = float(np.max(state.late[always]))
+        return (
+            f"{shortened([names[i] for i in always], 3)} always come late, {by:.2f} s after their stamps: the clock of "
+            "who publishes them is behind, or the way is slow. The robot is taken to have gone on for that time, and "
+            f"emergency stop, servo and ~/target_pose leave a motion {SLOWEST_WAY:g} s later than they could. Set the "
+            f"clocks alike (chrony, PTP); more than {LATEST:g} s counts as another clock"
+        )

@@ -1,0 +1,88 @@
+"""A driver whose clock is behind is told of: stops begin later by it."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+pytest.importorskip("rclpy", reason="ROS is not installed")
+
+from sensor_msgs.msg import JointState
+
+from kinopt_ros.robot.sources import load_robot
+from kinopt_ros.ros.robot.joint_states import JointStates
+from kinopt_ros.ros.robot.late_clock import LOOKS, SAY_SECONDS, LateClock
+
+PANDA = load_robot("panda")
+NAMES = [f"panda_joint{i + 1}" for i in range(7)]
+SECOND = 10**9
+
+
+class Watched:
+    """A node that hears joint states, some of them late, and what it logs."""
+
+    def __init__(self) -> None:
+        self.said: list[tuple[str, float]] = []
+        self.states = JointStates()
+        self.now = 1000 * SECOND
+
+        def warning(sentence: str, throttle_duration_sec: float) -> None:
+            self.said.append((sentence, throttle_duration_sec))
+
+        node = SimpleNamespace(
+            get_logger=lambda: SimpleNamespace(warning=warning), create_timer=lambda *_, **__: None
+        )
+        loader = SimpleNamespace(is_ready=True, loaded=SimpleNamespace(model=PANDA))
+        context: Any = SimpleNamespace(node=node, loader=loader, joint_states=self.states)
+        self.watch = LateClock(context)
+
+    def hear(self, late: float, looks: int = 1) -> None:
+        for _ in range(looks):
+            self.now += SECOND
+            self.states.update(
+                JointState(name=NAMES, position=[0.0] * 7), self.now - round(late * SECOND), self.now
+            )
+            self.watch.look()
+
+
+@pytest.mark.parametrize("late", [0.11, 0.3, 0.49])
+def test_a_clock_that_is_behind_is_told_with_what_follows(late: float) -> None:
+    node = Watched()
+    node.hear(late, LOOKS - 1)
+    assert not node.said
+    node.hear(late)
+    ((sentence, seconds),) = node.said
+    assert sentence.startswith("joint_states:")
+    assert f"{late:.2f} s" in sentence
+    assert "emergency stop" in sentence
+    assert "0.1 s later" in sentence
+    assert seconds == SAY_SECONDS
+    assert node.watch.sentence in sentence
+    node.hear(0.01)
+    assert not node.watch.sentence
+    assert len(node.said) == 1
+
+
+@pytest.mark.parametrize("late", [-0.3, 0.0, 0.05, 0.6, 1e6])
+def test_clocks_that_agree_or_are_others_are_not_told_of(late: float) -> None:
+    node = Watched()
+    node.hear(late, 5 * LOOKS)
+    assert not node.said
+
+
+def test_one_that_was_late_now_and_then_says_nothing() -> None:
+    node = Watched()
+    for _ in range(3):
+        node.hear(0.3, LOOKS - 1)
+        node.hear(0.01)
+    assert not node.said
+
+
+def test_nor_does_one_that_has_stopped() -> None:
+    node = Watched()
+    node.hear(0.3)
+    for _ in range(5 * LOOKS):
+        node.watch.look()
+    assert not node.said
