@@ -100,7 +100,8 @@ bench-gpu: ## the same on an NVIDIA graphics card, JAX for CUDA 12 included
 	@nvidia-smi --list-gpus 2>/dev/null | grep -q . || \
 	  { echo "error: there is no NVIDIA graphics card here (nvidia-smi lists none): figures of GPUs stay unmeasured." >&2; exit 1; }
 	@$(MAKE) --no-print-directory $(VENV)/.run $(VENV)/.bench $(VENV)/.cuda $(PYROKI)/.cuda
-	@$(VENV)/bin/kinopt bench beam --device cuda --pyroki-python $(PYROKI)/bin/python $(ARGS)
+	@$(VENV)/bin/kinopt bench beam --device cuda --solver hjcd,jax_lm,pyroki,cpu --sizes 1,10,100,1000,10000 \
+	  --pyroki-python $(PYROKI)/bin/python $(ARGS)
 	@$(VENV)/bin/kinopt bench hjcd --device cuda --per-call 1,100 --algorithms screened_lm,screened_lm_graphs,hjcd_ik,hjcd_ik_graphs,ik_beam
 
 lint: $(VENV)/.run $(VENV)/.test ## ruff and mypy
