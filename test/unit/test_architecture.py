@@ -26,7 +26,9 @@ ONLY_IN = {
     "numba": (
         "compiler_notice.py",
         "numba_cache.py",
+        "solvers/analytic/kernels",
         "solvers/cpu",
+        "solvers/kernels",
         "collision",
         "objectives/kernels",
         "trajectory/kernels",
@@ -34,6 +36,7 @@ ONLY_IN = {
     ),
     "coal": ("collision", "bench/collision"),
     "ompl": ("planning/sampling.py",),
+    "eaik": ("solvers/analytic", "bench"),
     "roboplan": ("bench/mbm/peers",),
     "trimesh": ("geometry", "robot"),
     "jax": ("differentiable", "solvers/jax_lm", "bench/pyroki"),
@@ -76,7 +79,10 @@ def test_plugins_do_not_import_one_another() -> None:
         own = path.relative_to(PACKAGE / "solvers").parts[0]
         for name in imported(path):
             parts = name.split(".")
-            if parts[:2] == ["kinopt_ros", "solvers"] and (PACKAGE / "solvers" / parts[2]).is_dir():
+            if (
+                parts[:2] == ["kinopt_ros", "solvers"]
+                and (PACKAGE / "solvers" / parts[2] / "plugin.py").exists()
+            ):
                 assert parts[2] == own, f"{path} imports {name}"
 
 

@@ -13,8 +13,8 @@ from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.turns import periodic_variables
 from kinopt_ros.solvers.cpu.plain import TABLE_TRIES, signed, standing
 from kinopt_ros.solvers.cpu.search import Cores, search
-from kinopt_ros.solvers.cpu.whole_turns import with_whole_turns
 from kinopt_ros.solvers.result import IkCandidates
+from kinopt_ros.solvers.whole_turns import with_whole_turns
 
 if TYPE_CHECKING:
     from kinopt_ros.solvers.cpu.tree import PackedTree
