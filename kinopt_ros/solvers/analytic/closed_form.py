@@ -14,6 +14,7 @@ from kinopt_ros.kinematics.search_ranges import variable_rows
 from kinopt_ros.robot.chain import KinematicChain, Motion
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.solvers.analytic.rounding import axes_of, rounded
+from kinopt_ros.solvers.kernels.layout import COLUMN, KIND_SIZE
 
 MOST_JOINTS = 6
 _NAMES = {
@@ -26,6 +27,8 @@ _TRIALS = 32
 """Configurations that a closed form is tried with."""
 _MOST_MISSED = 3
 """Trials that may fail: a random configuration may lie beside a singular one."""
+_ROUNDING = 1e-9
+"""Tilt (rad) and gap (m) of axes that are where they are meant to be."""
 _SAME = 0.1
 """Largest difference from the configuration of a trial, rad: axes may have been moved a little."""
 
@@ -75,28 +78,17 @@ def closed_form(
     reason = _not_simple(robot, chain)
     if reason:
         return _none(chain, reason)
-    known = _family(chain, tilt, gap)
-    if known is None:
-        return _none(
-            chain,
-            "three neighbouring axes have to be parallel, or the first or last three have to meet in a point",
-        )
-    name, claims, sign = known
-    base, tip, motions = refold(chain)
-    lower, upper = robot.limits.lower[chain.variables], robot.limits.upper[chain.variables]
-    scale = sign / chain.multiplier
-    parts = (base, tip, motions, variable_rows(chain, lower, upper), scale, -chain.offset / chain.multiplier)
-    kinds = np.zeros((len(chain.motion), 3), dtype=np.int64)
-    kinds[:, 1] = chain.column
-    form = ClosedForm(
-        name, claims, np.concatenate([part.reshape(-1) for part in parts]), kinds.reshape(-1), chain.variables
-    )
-    missed = _missed(form, chain)
-    if missed > _MOST_MISSED:
-        return _none(
-            chain, f"that for {name} missed {missed} of {_TRIALS} configurations that it was tried with"
-        )
-    return form
+    reason = "three neighbouring axes have to be parallel, or the first or last three have to meet in a point"
+    for most_tilt, most_gap in ((_ROUNDING, _ROUNDING), (tilt, gap)):
+        known = _family(chain, most_tilt, most_gap)
+        if known is None:
+            continue
+        form = _packed(robot, chain, *known)
+        missed = _missed(form, chain)
+        if missed <= _MOST_MISSED:
+            return form
+        reason = f"that for {form.name} missed {missed} of {_TRIALS} configurations that it was tried with"
+    return _none(chain, reason)
 
 
 def _none(chain: KinematicChain, reason: str) -> NoClosedForm:
@@ -106,6 +98,20 @@ def _none(chain: KinematicChain, reason: str) -> NoClosedForm:
         f"has no closed form for {joints} from {quoted(chain.base_link)} to {quoted(chain.tip_link)}: {reason}; "
         "solver cpu takes any chain",
         chain.variables,
+    )
+
+
+def _packed(
+    robot: RobotModel, chain: KinematicChain, name: str, claims: Claims, sign: Annotated[Float64, "n"]
+) -> ClosedForm:
+    base, tip, motions = refold(chain)
+    lower, upper = robot.limits.lower[chain.variables], robot.limits.upper[chain.variables]
+    variables = variable_rows(chain, lower, upper)
+    parts = (base, tip, motions, variables, sign / chain.multiplier, -chain.offset / chain.multiplier)
+    kinds = np.zeros((len(chain.motion), KIND_SIZE), dtype=np.int64)
+    kinds[:, COLUMN] = chain.column
+    return ClosedForm(
+        name, claims, np.concatenate([part.reshape(-1) for part in parts]), kinds.reshape(-1), chain.variables
     )
 
 
