@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
-from kinopt_ros.array import Float64
+from kinopt_ros.array import Float64, Int64
+from kinopt_ros.kinematics.se3 import so3_exp
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.solvers.analytic.kernels.branches import solve_branches
@@ -17,6 +18,22 @@ if TYPE_CHECKING:
     from kinopt_ros.solvers.analytic.closed_form import ClosedForm
     from kinopt_ros.solvers.locked_joints import Prepared
 
+_NUDGE = 2e-3
+"""Size of the motions (m, rad) that targets without a solution are moved by.
+
+At a singular pose a closed form gives one of infinitely many solutions, which may be outside the limits, or only nearly
+one where rounding makes the pose unreachable. Claims for poses around lead to others."""
+
+
+def _motions(count: int) -> Annotated[Float64, "count 4 4"]:
+    rng = np.random.default_rng(0)
+    T = np.tile(np.eye(4), (count, 1, 1))
+    T[:, :3, :3] = so3_exp(_NUDGE * rng.normal(size=(count, 3)))
+    T[:, :3, 3] = _NUDGE * rng.normal(size=(count, 3))
+    return T
+
+
+_NUDGES = _motions(8)
 AIM = 1e-9
 """Error (m and rad) to which claims are polished: it costs one more step, as convergence is quadratic."""
 
@@ -43,17 +60,42 @@ def solve(
             timed_out[b:] = True
             attempt[b:] = standing(problem, robot)[b:, columns]
             break
-        claims = form.claims(T[b])
         starts = np.concatenate([state[b : b + 1], seeds[b]])
-        q = np.empty((len(starts) + claims.shape[1], n))
-        count, steps[b] = solve_branches(
-            T[b], claims, starts, form.numbers, form.shape, effort, reference[b], weight, problem.min_separation,
-            q, np.empty(len(q)), attempt[b],
+        asked = (
+            starts, form.numbers, form.shape, effort, reference[b], weight, problem.min_separation
         )  # fmt: skip
-        found.append(q[: count if every else min(count, most)])
+        q, steps[b] = _solutions(T[b], form.claims(T[b]), *asked, attempt[b])
+        if not len(q):
+            for T_nudge in _NUDGES:
+                q, more = _solutions(T[b], form.claims(T[b] @ T_nudge), *asked, np.empty(n))
+                steps[b] += more
+                if len(q):
+                    break
+        found.append(q if every else q[:most])
     candidates = IkCandidates(np.empty((B, 0, 0)), attempt, steps, timed_out, form.name)
     candidates = _widened(problem, prepared, robot, found, candidates)
     return _turned(problem, candidates, robot) if problem.turns and most > 1 else candidates
+
+
+def _solutions(
+    T: Annotated[Float64, "4 4"],
+    claims: Annotated[Float64, "n N"],
+    starts: Annotated[Float64, "S n"],
+    numbers: Annotated[Float64, "len"],
+    shape: Annotated[Int64, "len"],
+    effort: Annotated[Float64, "4"],
+    reference: Annotated[Float64, "n"],
+    weight: Annotated[Float64, "n"],
+    separation: float,
+    attempt: Annotated[Float64, "n"],
+) -> tuple[Annotated[Float64, "K n"], int]:
+    """Return distinct solutions, the best first, and steps made; see ``solve_branches``."""
+    most = len(starts) + claims.shape[1]
+    q = np.empty((most, len(reference)))
+    count, steps = solve_branches(
+        T, claims, starts, numbers, shape, effort, reference, weight, separation, q, np.empty(most), attempt
+    )
+    return q[:count], steps
 
 
 def _effort(problem: IkProblem) -> Annotated[Float64, "4"]:
