@@ -6,6 +6,8 @@ from typing import Any, ClassVar
 import pytest
 
 from kinopt_ros.conformance.ik import IkConformance
+from kinopt_ros.conformance.robots import three_parallel
+from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.solvers.analytic.plugin import AnalyticSolver
 from kinopt_ros.solvers.hjcd.plugin import HjcdSolver
 from kinopt_ros.solvers.jax_lm.plugin import JaxLmSolver
@@ -32,6 +34,13 @@ class TestAnalytic(IkConformance):
     """Some tests configure a solver for a robot that they ask nothing of."""
     robots = ("six_revolute",)
     """The others have seven joints or mimic joints, which have no closed form."""
+
+
+class TestAnalyticThreeParallel(TestAnalytic):
+    @pytest.fixture
+    def robot(self) -> RobotModel:
+        """The other kind of arm that has one."""
+        return three_parallel()
 
 
 @pytest.mark.skipif(
