@@ -196,7 +196,9 @@ def test_an_arm_without_a_closed_form_is_refused_by_name() -> None:
         solver.solve_ik(problem_of(robot, robot.default_q[None]))
     solver = solver_of(with_mimic(), groups="")
     for _ in range(2):  # what was found out is kept
-        with pytest.raises(UnsupportedFeatureError, match=r"'j3' turns more than one of its axes.*solver cpu"):
+        with pytest.raises(
+            UnsupportedFeatureError, match=r"'j3' turns more than one of its axes.*solver cpu"
+        ):
             solver.solve_ik(problem_of(with_mimic(), np.zeros((1, 6))))
 
 
