@@ -37,7 +37,7 @@ ONLY_IN = {
     "coal": ("collision", "bench/collision"),
     "ompl": ("planning/sampling.py",),
     "eaik": ("solvers/analytic", "bench"),
-    "roboplan": ("bench/mbm/peers",),
+    "roboplan": ("bench/mbm/peers", "bench/peers"),
     "trimesh": ("geometry", "robot"),
     "jax": ("differentiable", "solvers/jax_lm", "bench/pyroki"),
     "jaxlie": ("differentiable", "solvers/jax_lm", "bench/pyroki"),
