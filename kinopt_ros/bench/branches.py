@@ -111,14 +111,20 @@ def run_branch_bench(
         branches += len(union)
         found = [before + len(q) for before, q in zip(found, good, strict=True)]
         complete += len(good[0]) == len(union)
+    microseconds = [1e6 * took / poses for took in times]
     return BranchRow(
-        task.robot.name,
-        poses,
-        branches,
-        *found,
-        found[0] / max(branches, 1),
-        complete / poses,
-        *[1e6 * took / poses for took in times],
+        robot=task.robot.name,
+        poses=poses,
+        branches=branches,
+        found=found[0],
+        found_analytic=found[1],
+        found_eaik=found[2],
+        share=found[0] / max(branches, 1),
+        complete_poses=complete / poses,
+        us_per_pose=microseconds[0],
+        analytic_us_per_pose=microseconds[1],
+        analytic_inner_us_per_pose=microseconds[2],
+        eaik_us_per_pose=microseconds[3],
     )
 
 

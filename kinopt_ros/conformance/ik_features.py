@@ -338,7 +338,8 @@ class FeatureConformance:
         """An obstacle is put where an answer has its elbow; every plugin must find another one. Judged by centres and
         radii of spheres."""
         pytest.importorskip("coal")
-        chosen, elbow_link, links = "seven_revolute", "l4", ("l0", "l3", "l4", "l5", "l7")
+        links: tuple[str, ...] = ("l0", "l3", "l4", "l5", "l7")
+        chosen, elbow_link = "seven_revolute", "l4"
         if solver_class(self.solver).capabilities.max_variables < 7:
             chosen, elbow_link, links = "six_revolute", "l3", ("l0", "l3", "l5", "l6")
         factory, joint_types = ROBOTS[chosen]

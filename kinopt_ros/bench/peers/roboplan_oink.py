@@ -45,7 +45,7 @@ def build(task: IkTask) -> Peer:
             for _ in range(STEPS):
                 distance, angle = pose_error(T_world_target, scene.forwardKinematics(q, task.tip_link))
                 if distance < TOLERANCE and angle < TOLERANCE:
-                    return np.clip(q[indices], task.lower, task.upper)
+                    return np.asarray(np.clip(q[indices], task.lower, task.upper))
                 try:
                     oink.solveIk(q, [frame], [limit], step)
                 except RuntimeError:  # the program has no solution from here

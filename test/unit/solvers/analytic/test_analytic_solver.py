@@ -217,6 +217,16 @@ def test_another_solver_of_the_chain_takes_over() -> None:
     pool.close()
 
 
+def test_cpu_takes_over_first_where_nobody_says_which() -> None:
+    pool = SolverPool(ARMS["six_revolute"])
+    for name in ("analytic", "cpu"):
+        pool.prepare(name)
+    problem = problem_of(ARMS["six_revolute"], np.full((1, 6), 0.3))
+    assert pool.solve_ik(problem, "hjcd").result.solver == "cpu"  # which is not prepared
+    assert pool.solve_ik(problem, "analytic").result.solver == "analytic"
+    pool.close()
+
+
 def test_a_deadline_ends_it() -> None:
     robot = ARMS["six_revolute"]
     problem = problem_of(robot, random_configurations(robot, 5, 1), deadline=time.monotonic() - 1.0)
