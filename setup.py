@@ -47,6 +47,9 @@ ros_jazzy_wheels = [
     "ros-visualization-msgs==5.3.6",
 ]
 
+# The plugin analytic.
+analytic = ["eaik"]
+
 # The plugin jax_lm and kinopt_ros.differentiable.
 jax = ["jax>=0.8", "jaxlie>=1.5", "almond-jaxls>=0.1"]
 
@@ -106,6 +109,7 @@ setup(
         "ros": ros_wheels,
         "ros-jazzy": ros_jazzy_wheels,
         "plot": ["matplotlib"],
+        "analytic": analytic,
         "jax": jax,
         "warp": warp,
         "collision": collision,
@@ -119,6 +123,7 @@ setup(
             "pytest-timeout",
             "pytest-xdist",
             "setuptools",
+            *analytic,
             *jax,
             *judges,
             *sampling,
@@ -129,8 +134,8 @@ setup(
         "docs": ["furo", "myst-parser", "sphinx"],
         "release": ["build", "twine"],
         "bench": [
-            "eaik",
             "matplotlib",
+            *analytic,
             *jax,
             "pytracik",
             "roboticstoolbox-python",
@@ -168,6 +173,7 @@ setup(
             "world_collision = kinopt_ros.costs.world_collision:WorldCollision",
         ],
         "kinopt_ros.solvers": [
+            "analytic = kinopt_ros.solvers.analytic.plugin:AnalyticSolver",
             "cpu = kinopt_ros.solvers.cpu.plugin:CpuSolver",
             "hjcd = kinopt_ros.solvers.hjcd.plugin:HjcdSolver",
             "jax_lm = kinopt_ros.solvers.jax_lm.plugin:JaxLmSolver",

@@ -1,8 +1,9 @@
-"""``kinopt bench branches``: all inverse-kinematics branches of 6R arms, beside an analytic solver (EAIK).
+"""``kinopt bench branches``: all inverse-kinematics branches of 6R arms, by search, by the plugin ``analytic``, and by
+EAIK as it comes.
 
 A branch is a configuration inside the joint limits that reaches the target to 1e-6 m and 1e-6 rad by our float64
-forward kinematics; two that differ by less than ``SEPARATION`` in every joint, whole turns aside, are one. Both
-solvers' answers pass the same check. The branches that exist are those that either of them found.
+forward kinematics; two that differ by less than ``SEPARATION`` in every joint, whole turns aside, are one. All
+answers pass the same check. The branches that exist are those that any of them found.
 """
 
 import argparse
@@ -23,8 +24,9 @@ from kinopt_ros.errors import KinoptError, UnsupportedFeatureError
 from kinopt_ros.kinematics.forward import chain_pose
 from kinopt_ros.kinematics.se3 import pose_error
 from kinopt_ros.problems.builder import ik_problem
-from kinopt_ros.robot.chain import KinematicChain, Motion
+from kinopt_ros.robot.chain import Motion
 from kinopt_ros.robot.sources import robot_names
+from kinopt_ros.solvers.analytic.rounding import axes_of
 from kinopt_ros.solvers.registry import create_solver
 
 TOLERANCE = 1e-6
@@ -45,20 +47,26 @@ class BranchRow:
     branches: int
     """Branches that exist, all poses together."""
     found: int
-    """Branches that our solver found."""
+    """Branches that ``cpu`` found."""
     found_analytic: int
+    """Branches that ``analytic`` found."""
+    found_eaik: int
     share: float
     complete_poses: float
-    """Share of poses of which we found every branch."""
+    """Share of poses of which ``cpu`` found every branch."""
     us_per_pose: float
-    """CPU time of our solver per pose, checks of the request and verification included."""
+    """CPU time of ``cpu`` per pose, checks of the request and verification included."""
     analytic_us_per_pose: float
+    """The same of ``analytic``."""
+    analytic_inner_us_per_pose: float
+    """The same without what every solver's answer goes through: the plugin alone."""
+    eaik_us_per_pose: float
 
 
 def run_branch_bench(
     robot: str, base: str, tip: str, poses: int, seed: int = 0, report: Report = no_report
 ) -> BranchRow:
-    """Compare both solvers on random reachable poses; ``report`` is told of two calls per pose.
+    """Compare both solvers on random reachable poses; ``report`` is told of four calls per pose.
 
     Raises:
         SolverUnavailableError: EAIK is not installed.
@@ -66,9 +74,7 @@ def run_branch_bench(
     """
     require("eaik", "eaik")
     task = ik_task(robot, base, tip, poses, "random", seed)
-    analytic = _analytic(task)
-    solver = create_solver("cpu", task.robot)
-    solver.warm_up()
+    eaik = _eaik(task)
     problems = [
         ik_problem(
             task.robot,
@@ -82,43 +88,57 @@ def run_branch_bench(
         )
         for T in task.T_base_target
     ]
-    solver.solve_ik(problems[0])
-    found_here, our_time = timed_loop(solver.solve_ik, problems, f"{robot}, ours", report)
-    ours = [result.q[0] for result in found_here]
-    theirs, their_time = timed_loop(analytic, list(task.T_base_target), f"{robot}, EAIK", report)
-    solver.close()
+    answers, times = [], []
+    for name in ("cpu", "analytic"):
+        solver = create_solver(name, task.robot, {"groups": ""} if name == "analytic" else None)
+        solver.warm_up()
+        solver.solve_ik(problems[0])
+        results, took = timed_loop(solver.solve_ik, problems, f"{robot}, {name}", report)
+        answers.append([result.q[0] for result in results])
+        times.append(took)
+        if name == "analytic":
+            times.append(timed_loop(solver._solve_ik, problems, f"{robot}, {name} alone", report)[1])
+        solver.close()
+    theirs, took = timed_loop(eaik, list(task.T_base_target), f"{robot}, EAIK", report)
+    answers.append(theirs)
+    times.append(took)
 
-    branches = found = found_analytic = complete = 0
-    for T, a, b in zip(task.T_base_target, ours, theirs, strict=True):
-        ours_here = _distinct(_good(task, T, a))
-        theirs_here = _distinct(_good(task, T, b))
-        union = _distinct(np.concatenate([ours_here, theirs_here]))
+    branches = complete = 0
+    found = [0, 0, 0]
+    for T, *given in zip(task.T_base_target, *answers, strict=True):
+        good = [_distinct(_good(task, T, q)) for q in given]
+        union = _distinct(np.concatenate(good))
         branches += len(union)
-        found += len(ours_here)
-        found_analytic += len(theirs_here)
-        complete += len(ours_here) == len(union)
+        found = [before + len(q) for before, q in zip(found, good, strict=True)]
+        complete += len(good[0]) == len(union)
+    microseconds = [1e6 * took / poses for took in times]
     return BranchRow(
-        task.robot.name,
-        poses,
-        branches,
-        found,
-        found_analytic,
-        found / max(branches, 1),
-        complete / poses,
-        1e6 * our_time / poses,
-        1e6 * their_time / poses,
+        robot=task.robot.name,
+        poses=poses,
+        branches=branches,
+        found=found[0],
+        found_analytic=found[1],
+        found_eaik=found[2],
+        share=found[0] / max(branches, 1),
+        complete_poses=complete / poses,
+        us_per_pose=microseconds[0],
+        analytic_us_per_pose=microseconds[1],
+        analytic_inner_us_per_pose=microseconds[2],
+        eaik_us_per_pose=microseconds[3],
     )
 
 
-def _analytic(task: IkTask) -> Any:
+def _eaik(task: IkTask) -> Any:
     """Return all analytic solutions of a pose, (N, 6), inside the limits where whole turns can bring them there."""
     from eaik.IK_HP import HPRobot
 
     chain = task.chain
     if len(chain.motion) != 6 or (chain.motion != Motion.ROTATION).any():
         raise UnsupportedFeatureError(f"{task.robot.name}: EAIK takes six revolute joints")
-    H, P, R_tip = _axes_and_offsets(chain)
-    robot = HPRobot(H, P)
+    axes, T_tip = axes_of(chain)
+    places = np.concatenate([np.zeros((1, 3)), axes.point, T_tip[None, :3, 3]])
+    R_tip = T_tip[:3, :3]
+    robot = HPRobot(axes.direction, np.diff(places, axis=0))
     if not robot.hasKnownDecomposition():
         raise UnsupportedFeatureError(f"{task.robot.name}: EAIK knows no decomposition")
 
@@ -130,21 +150,6 @@ def _analytic(task: IkTask) -> Any:
         return q[:, np.argsort(chain.column)]
 
     return solve
-
-
-def _axes_and_offsets(chain: KinematicChain) -> tuple[Float64, Float64, Float64]:
-    """Return axes (6, 3) and offsets (7, 3) in the base frame at zero, and the tip's rotation there."""
-    axes, offsets = [], []
-    T = np.eye(4)
-    last = np.zeros(3)
-    for i in range(6):
-        T = T @ chain.T_fixed[i]
-        axes.append(T[:3, :3] @ chain.axis[i])
-        offsets.append(T[:3, 3] - last)
-        last = T[:3, 3]
-    T = T @ chain.T_fixed[6]
-    offsets.append(T[:3, 3] - last)
-    return np.array(axes), np.array(offsets), T[:3, :3]
 
 
 def _good(
@@ -183,7 +188,7 @@ def main(args: argparse.Namespace) -> int:
     known = robot_names()
     rows, failures = [], []
     robots = [args.robot] if args.robot else sorted(ARMS)
-    total = 2 * args.poses * len(robots)
+    total = 4 * args.poses * len(robots)
     with progress_bar("measuring", total, enabled=not args.json and sys.stderr.isatty()) as report:
         for robot in robots:
             report(robot, 0)
@@ -201,29 +206,22 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _show(rows: list[BranchRow], failures: list[str]) -> None:
-    table = Table(
-        "robot",
-        "poses",
-        "branches",
-        "found",
-        "share",
-        "complete poses",
-        "µs/pose",
-        "EAIK found",
-        "EAIK µs/pose",
-    )
+    table = Table("robot", "poses", "branches", "solver", "found", "share", "µs/pose", "of these the plugin")
     for row in rows:
-        table.add_row(
-            row.robot,
-            str(row.poses),
-            str(row.branches),
-            str(row.found),
-            f"{100 * row.share:.2f} %",
-            f"{100 * row.complete_poses:.1f} %",
-            f"{row.us_per_pose:.0f}",
-            str(row.found_analytic),
-            f"{row.analytic_us_per_pose:.0f}",
+        solvers = (
+            ("cpu", row.found, row.us_per_pose, ""),
+            (
+                "analytic",
+                row.found_analytic,
+                row.analytic_us_per_pose,
+                f"{row.analytic_inner_us_per_pose:.0f}",
+            ),
+            ("EAIK", row.found_eaik, row.eaik_us_per_pose, ""),
         )
+        for number, (solver, found, took, inner) in enumerate(solvers):
+            whose = ("", "", "") if number else (row.robot, str(row.poses), str(row.branches))
+            share = f"{100 * found / max(row.branches, 1):.2f} %"
+            table.add_row(*whose, solver, str(found), share, f"{took:.0f}", inner)
     console = Console()
     console.print(table)
     for failure in failures:

@@ -32,6 +32,7 @@ _LIBRARIES = {
     "numpy": ("numpy", "all arithmetic"),
     "urdf_parser_py": ("urdf-parser-py", "reading URDF"),
     "numba": ("numba", "solver cpu"),
+    "eaik": ("eaik", "solver analytic"),
     "jax": ("jax", "solver jax_lm, kinopt_ros.differentiable"),
     "warp": ("warp-lang", "solver hjcd"),
     "ruckig": ("ruckig", "timed motion"),

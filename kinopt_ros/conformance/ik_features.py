@@ -338,12 +338,14 @@ class FeatureConformance:
         """An obstacle is put where an answer has its elbow; every plugin must find another one. Judged by centres and
         radii of spheres."""
         pytest.importorskip("coal")
-        factory, joint_types = ROBOTS["seven_revolute"]
+        links: tuple[str, ...] = ("l0", "l3", "l4", "l5", "l7")
+        chosen, elbow_link = "seven_revolute", "l4"
+        if solver_class(self.solver).capabilities.max_variables < 7:
+            chosen, elbow_link, links = "six_revolute", "l3", ("l0", "l3", "l5", "l6")
+        factory, joint_types = ROBOTS[chosen]
         if not joint_types <= solver_class(self.solver).capabilities.joint_types:
             pytest.skip(f"{self.solver} does not move these joints")
-        shapes = {
-            name: (CollisionElement(Sphere(_RADIUS), np.eye(4)),) for name in ("l0", "l3", "l4", "l5", "l7")
-        }
+        shapes = {name: (CollisionElement(Sphere(_RADIUS), np.eye(4)),) for name in links}
         robot = replace(factory(), collision=CollisionModel(shapes))
         prepare_collisions(robot)
         plugin = create_solver(self.solver, robot, self.options)
@@ -355,7 +357,7 @@ class FeatureConformance:
             unaware = plugin.solve_ik(lone)
             if not unaware.success[0]:
                 continue
-            elbow = _centers(robot, lone, unaware.q[0, 0], ["l4"])[0]
+            elbow = _centers(robot, lone, unaware.q[0, 0], [elbow_link])[0]
             T = np.eye(4)
             T[:3, 3] = elbow
             obstacle = SceneObject("obstacle", (PlacedShape(Sphere(0.05), np.eye(4)),), T)

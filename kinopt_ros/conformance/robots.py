@@ -40,6 +40,27 @@ def six_revolute() -> RobotModel:
     return _robot("six_revolute", 7, joints)
 
 
+def three_parallel() -> RobotModel:
+    """A 6R arm as Universal Robots builds them: the axes of shoulder, elbow and first wrist joint are parallel.
+
+    One of them points the other way; joints turn once round in each direction.
+    """
+    limit = _LIMIT.format(lower=-6.28, upper=6.28)
+    rows = [
+        ("0.1 0 0.09", "0 0 0.3", "0 0 1"),
+        ("0 0 0", "1.5707963267948966 0 0", "0 0 1"),
+        ("-0.425 0 0", "0 0 0", "0 0 -1"),
+        ("-0.392 0 0.109", "0 0 0", "0 0 1"),
+        ("0 -0.095 0", "1.5707963267948966 0 0", "0 0 1"),
+        ("0 0.082 0", "-1.5707963267948966 0 0", "0 0 1"),
+    ]
+    joints = [
+        _joint(f"j{i + 1}", "revolute", f"l{i}", f"l{i + 1}", xyz, rpy, axis, limit)
+        for i, (xyz, rpy, axis) in enumerate(rows)
+    ]
+    return _robot("three_parallel", 7, joints)
+
+
 def seven_revolute() -> RobotModel:
     """A redundant 7R arm with tilted frames, negative axes and limits that exclude zero."""
     rows = [

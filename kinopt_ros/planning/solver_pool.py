@@ -26,7 +26,7 @@ from kinopt_ros.solvers.base import Feature, Solver
 from kinopt_ros.solvers.judgement import PluginError
 from kinopt_ros.solvers.paths import Report
 from kinopt_ros.solvers.readiness import PreparingError, check_ready
-from kinopt_ros.solvers.registry import AUTO, solver_class, solver_names
+from kinopt_ros.solvers.registry import AUTO, by_preference, solver_class, solver_names
 from kinopt_ros.solvers.result import IkResult
 from kinopt_ros.solvers.scene_ready import PreparingSceneError
 from kinopt_ros.solvers.trajectory_result import TrajectoryResult
@@ -70,7 +70,7 @@ class SolverPool:
         Args:
             robot: the robot.
             options: settings by name of the solver.
-            chain: names of solvers that may take over, in order; empty: all, by name.
+            chain: names of solvers that may take over, in order; empty: all, ``cpu`` first, then by name.
             on_demand: called with the name of a solver that is asked for and not prepared; must not wait.
         """
         self.robot = robot
@@ -362,7 +362,7 @@ class SolverPool:
 
     def _first_prepared(self, fits: Callable[[Solver], bool]) -> Solver | None:
         """Return the first of the prepared solvers, in the order of the chain, that fits; None if none does."""
-        found = (self._solvers.get(name) for name in (*self._chain, *solver_names()))
+        found = (self._solvers.get(name) for name in (*self._chain, *by_preference(solver_names())))
         return next((other for other in found if other is not None and fits(other)), None)
 
     def _first_able(self, ask: Callable[[Solver], R], solver: str, allow_fallback: bool) -> Pooled[R]:
@@ -378,7 +378,7 @@ class SolverPool:
             if not allow_fallback:
                 raise
             asked = solver_class(solver).name if solver == AUTO else solver
-            for other in self._chain or solver_names():
+            for other in self._chain or by_preference(solver_names()):
                 if other != asked:
                     try:
                         return Pooled(self._ask(ask, self.get(other), True), str(refusal))

@@ -431,7 +431,7 @@ class Solver(ABC):
         if len(problem.variables) > self.capabilities.max_variables:
             raise UnsupportedFeatureError(
                 f"solver {self.name} solves for at most {self.capabilities.max_variables} variables, "
-                f"not {len(problem.variables)}"
+                f"not {len(problem.variables)}; lock some joints, or take another solver"
             )
 
     def warm_up(self) -> None:  # noqa: B027  (most plugins have nothing to do)

@@ -1,16 +1,20 @@
 """Choice among verified solutions: distinct ones, the preferred first."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Annotated
 
 import numpy as np
 
-from kinopt_ros.array import Bool, Float64
+from kinopt_ros.array import Bool, Float64, Int64
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.problems.preferences.base import sorting_cost
 from kinopt_ros.problems.rows import rows_of
 from kinopt_ros.robot.turns import periodic_variables
 from kinopt_ros.solvers.judgement import Case, Judgement
+
+_FEW = 5_000
+"""Numbers in all pairs of solutions up to which one look at all of them is quicker than one for each solution."""
 
 
 @dataclass(eq=False, slots=True)
@@ -77,19 +81,39 @@ def _distinct(
     order = np.argsort(cost, axis=1, kind="stable")  # NaN goes last
     ordered = np.take_along_axis(q, order[..., None], axis=1)
     keep: Bool = np.asarray(np.isfinite(ordered[..., 0]) if q.shape[2] else np.isfinite(cost))
-    for k in range(1, q.shape[1]):
-        # Most requests of a batch that a deadline cut short have few solutions.
-        rows = np.flatnonzero(keep[:, k])
-        if not rows.size:
-            continue
-        difference = ordered[rows, :k] - ordered[rows, k : k + 1]
-        if not problem.turns:
-            turn = 2.0 * np.pi * np.rint(difference / (2.0 * np.pi))
-            difference = np.where(periodic, difference - turn, difference)
-        near = (np.abs(difference) <= problem.min_separation).all(axis=2)
-        keep[rows, k] = ~(near & keep[rows, :k]).any(axis=1)
+    if ordered.size * q.shape[1] > _FEW or _some_near(ordered, problem, periodic):
+        for k in range(1, q.shape[1]):
+            # Most requests of a batch that a deadline cut short have few solutions.
+            rows = np.flatnonzero(keep[:, k])
+            if not rows.size:
+                continue
+            near = _near(ordered[rows, :k] - ordered[rows, k : k + 1], problem, periodic)
+            keep[rows, k] = ~(near & keep[rows, :k]).any(axis=1)
     chosen = np.full((B, problem.num_solutions), -1, dtype=np.int64)
     place = np.cumsum(keep, axis=1) - 1
     kept = np.nonzero(keep & (place < problem.num_solutions))
     chosen[kept[0], place[kept]] = order[kept]
     return chosen
+
+
+def _some_near(q: Annotated[Float64, "B K n"], problem: IkProblem, periodic: Annotated[Bool, "n"]) -> bool:
+    """Check whether any two solutions of a request are not distinct, by one look at all pairs."""
+    first, second = _pairs(q.shape[1])
+    return bool(_near(q[:, first] - q[:, second], problem, periodic).any())
+
+
+@lru_cache(maxsize=16)
+def _pairs(count: int) -> tuple[Int64, Int64]:
+    """Return numbers of all pairs of so many."""
+    first, second = np.triu_indices(count, 1)
+    return first, second
+
+
+def _near(
+    difference: Annotated[Float64, "B M n"], problem: IkProblem, periodic: Annotated[Bool, "n"]
+) -> Annotated[Bool, "B M"]:
+    """Return which differences of two solutions are too small for distinct ones."""
+    if not problem.turns:
+        turn = 2.0 * np.pi * np.rint(difference / (2.0 * np.pi))
+        difference = np.where(periodic, difference - turn, difference)
+    return np.asarray((np.abs(difference) <= problem.min_separation).all(axis=2))

@@ -159,6 +159,14 @@ def solve_in_parts(
     return joined
 
 
+def standing(problem: IkProblem, robot: RobotModel) -> Annotated[Float64, "B n"]:
+    """Return the state of the solved variables, inside the limits."""
+    variables = problem.variables
+    return np.asarray(
+        np.clip(problem.state[:, variables], robot.limits.lower[variables], robot.limits.upper[variables])
+    )
+
+
 def _structure(problem: IkProblem) -> Key:
     return (problem.base_link, problem.joints, *[_key(target) for target in problem.targets])
 

@@ -3,7 +3,7 @@
 import functools
 import math
 import re
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
@@ -78,6 +78,14 @@ class SolverInfo:
 def solver_names() -> tuple[str, ...]:
     """Return the names of all registered plugins, without loading any."""
     return tuple(sorted(_entry_points()))
+
+
+def by_preference(names: Iterable[str]) -> tuple[str, ...]:
+    """Return names of solvers as they are preferred where nobody says which: ``cpu`` first, which can do the most, then
+    by name."""
+    given = set(names)
+    first = [name for name in _PREFERENCE if name in given]
+    return (*first, *sorted(given.difference(first)))
 
 
 def list_solvers() -> tuple[SolverInfo, ...]:
@@ -253,11 +261,9 @@ def _reason(solver: type[Solver]) -> str | None:
 
 
 def _pick(known: Mapping[str, EntryPoint]) -> type[Solver]:
-    order = [name for name in _PREFERENCE if name in known]
-    order += sorted(set(known) - set(order))
     reasons = []
     without_ik: type[Solver] | None = None
-    for name in order:
+    for name in by_preference(known):
         try:
             found = solver_class(name)
         except SolverUnavailableError as error:

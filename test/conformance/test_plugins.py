@@ -6,6 +6,9 @@ from typing import Any, ClassVar
 import pytest
 
 from kinopt_ros.conformance.ik import IkConformance
+from kinopt_ros.conformance.robots import three_parallel
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.solvers.analytic.plugin import AnalyticSolver
 from kinopt_ros.solvers.hjcd.plugin import HjcdSolver
 from kinopt_ros.solvers.jax_lm.plugin import JaxLmSolver
 
@@ -18,6 +21,26 @@ class TestCpu(IkConformance):
     solver = "cpu"
     minimum_success = 1.0
     targets = 500
+
+
+@pytest.mark.skipif(
+    AnalyticSolver.unavailable_reason() is not None, reason=str(AnalyticSolver.unavailable_reason())
+)
+class TestAnalytic(IkConformance):
+    solver = "analytic"
+    minimum_success = 1.0
+    targets = 500
+    options: ClassVar[Mapping[str, Any]] = {"groups": ""}
+    """Some tests configure a solver for a robot that they ask nothing of."""
+    robots = ("six_revolute",)
+    """The others have seven joints or mimic joints, which have no closed form."""
+
+
+class TestAnalyticThreeParallel(TestAnalytic):
+    @pytest.fixture
+    def robot(self) -> RobotModel:
+        """The other kind of arm that has one."""
+        return three_parallel()
 
 
 @pytest.mark.skipif(

@@ -27,7 +27,9 @@ ONLY_IN = {
         "compiler_notice.py",
         "freed_memory.py",
         "numba_cache.py",
+        "solvers/analytic/kernels",
         "solvers/cpu",
+        "solvers/kernels",
         "collision",
         "objectives/kernels",
         "trajectory/kernels",
@@ -35,7 +37,8 @@ ONLY_IN = {
     ),
     "coal": ("collision", "bench/collision"),
     "ompl": ("planning/sampling.py",),
-    "roboplan": ("bench/mbm/peers",),
+    "eaik": ("solvers/analytic", "bench"),
+    "roboplan": ("bench/mbm/peers", "bench/peers"),
     "trimesh": ("geometry", "robot"),
     "jax": ("differentiable", "solvers/jax_lm", "bench/pyroki"),
     "jaxlie": ("differentiable", "solvers/jax_lm", "bench/pyroki"),
@@ -77,7 +80,10 @@ def test_plugins_do_not_import_one_another() -> None:
         own = path.relative_to(PACKAGE / "solvers").parts[0]
         for name in imported(path):
             parts = name.split(".")
-            if parts[:2] == ["kinopt_ros", "solvers"] and (PACKAGE / "solvers" / parts[2]).is_dir():
+            if (
+                parts[:2] == ["kinopt_ros", "solvers"]
+                and (PACKAGE / "solvers" / parts[2] / "plugin.py").exists()
+            ):
                 assert parts[2] == own, f"{path} imports {name}"
 
 

@@ -32,10 +32,14 @@ class Peer:
 PEERS = {
     "cpu": "kinopt_ros.bench.peers.cpu",
     "cpu:solve_ik": "kinopt_ros.bench.peers.cpu_solve_ik",
+    "analytic:solve_ik": "kinopt_ros.bench.peers.analytic",
     "rtb_ik_lm": "kinopt_ros.bench.peers.rtb_ik_lm",
     "rtb_ik_lm_tight": "kinopt_ros.bench.peers.rtb_ik_lm_tight",
     "trac_ik": "kinopt_ros.bench.peers.trac_ik",
     "pinocchio_lm": "kinopt_ros.bench.peers.pinocchio_lm",
+    "roboplan_simple_ik": "kinopt_ros.bench.peers.roboplan_simple_ik",
+    "roboplan_oink": "kinopt_ros.bench.peers.roboplan_oink",
+    "pink": "kinopt_ros.bench.peers.pink",
 }
 """Module of every peer."""
 

@@ -361,7 +361,7 @@ SPECS = (
     Spec(
         "fallback_chain",
         (),
-        "Solvers that may take over from one that cannot, in this order. Empty: all that are installed.",
+        "Solvers that may take over from one that cannot, in this order. Empty: all that are installed, cpu first.",
     ),
 )
 

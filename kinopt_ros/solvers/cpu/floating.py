@@ -18,7 +18,7 @@ from kinopt_ros.problems.validation import QUATERNION_ERROR
 from kinopt_ros.robot.chain import chain_between, joints_between
 from kinopt_ros.robot.model import Joint, JointType, RobotModel
 from kinopt_ros.robot.variables import quaternion_columns, quaternion_starts
-from kinopt_ros.solvers.cpu.plain import standing
+from kinopt_ros.solvers.locked_joints import standing
 from kinopt_ros.solvers.result import IkCandidates
 
 

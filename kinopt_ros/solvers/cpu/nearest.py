@@ -10,9 +10,10 @@ import numpy as np
 from kinopt_ros.array import Bool, Float64, Int64
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.robot.model import RobotModel
-from kinopt_ros.solvers.cpu.plain import signed, standing
+from kinopt_ros.solvers.cpu.plain import signed
 from kinopt_ros.solvers.cpu.search import Cores, search
 from kinopt_ros.solvers.cpu.seeds import neighbours
+from kinopt_ros.solvers.locked_joints import standing
 from kinopt_ros.solvers.result import IkCandidates
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from kinopt_ros.array import Bool, Float64, Int64
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.solvers.cpu.search import Cores, search
+from kinopt_ros.solvers.locked_joints import standing
 from kinopt_ros.solvers.result import IkCandidates
 
 if TYPE_CHECKING:
@@ -155,14 +156,6 @@ class _PlainWork:
             attempt[:, columns] = self.q
         q = (attempt if self.done.all() else np.where(self.done[:, None], attempt, np.nan))[:, None, :]
         return IkCandidates(q=q, attempt=attempt, iterations=self.steps, timed_out=timed_out)
-
-
-def standing(problem: IkProblem, robot: RobotModel) -> Annotated[Float64, "B n"]:
-    """Return the state of the solved variables, inside the limits."""
-    variables = problem.variables
-    return np.asarray(
-        np.clip(problem.state[:, variables], robot.limits.lower[variables], robot.limits.upper[variables])
-    )
 
 
 def signed(random_seed: int) -> int:

@@ -11,10 +11,11 @@ from kinopt_ros.array import Bool, Float64, Int64
 from kinopt_ros.problems.ik import IkProblem, Tolerance
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.turns import periodic_variables
-from kinopt_ros.solvers.cpu.plain import TABLE_TRIES, signed, standing
+from kinopt_ros.solvers.cpu.plain import TABLE_TRIES, signed
 from kinopt_ros.solvers.cpu.search import Cores, search
-from kinopt_ros.solvers.cpu.whole_turns import with_whole_turns
+from kinopt_ros.solvers.locked_joints import standing
 from kinopt_ros.solvers.result import IkCandidates
+from kinopt_ros.solvers.whole_turns import with_whole_turns
 
 if TYPE_CHECKING:
     from kinopt_ros.solvers.cpu.tree import PackedTree

@@ -3,6 +3,7 @@
 import argparse
 import json
 import xml.etree.ElementTree as ElementTree
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from kinopt_ros.bench.peers.trac_ik import _round_inwards
 from kinopt_ros.bench.targets import ik_task
 from kinopt_ros.errors import InvalidRequestError, SolverUnavailableError, UnknownSolverError
 from kinopt_ros.kinematics.sampling import random_configurations
+from kinopt_ros.robot.sources import robot_names
 
 BASE, TIP = "panda_link0", "panda_link8"
 
@@ -165,3 +167,27 @@ def test_peers_solve_the_same_targets(name: str) -> None:
         pytest.skip(str(error))
     verdict = Judge(task)(np.array([peer.solve(T) for T in task.T_base_target]))
     assert (verdict.position_error < 1e-5).mean() >= 0.7
+
+
+@pytest.mark.parametrize(
+    ("name", "module"),
+    [("roboplan_simple_ik", "roboplan"), ("roboplan_oink", "roboplan"), ("pink", "pink")],
+)
+def test_peers_of_others_solve_or_say_what_is_missing(name: str, module: str) -> None:
+    (row,) = ik.run_ik_bench("panda", BASE, TIP, [name], targets=20)
+    if find_spec(module) is None:
+        assert "not installed (pip install" in row["note"]
+        assert row["success"] is None
+    else:
+        assert row["success"] >= 0.8
+        assert row["limit_violation_max"] <= 1e-9
+
+
+@pytest.mark.skipif(find_spec("eaik") is None, reason="EAIK is not installed (pip install eaik)")
+def test_the_public_interface_of_the_analytic_plugin_is_a_peer() -> None:
+    if "ur5" in robot_names():
+        (row,) = ik.run_ik_bench("ur5", "base_link", "tool0", ["analytic:solve_ik"], targets=50)
+        assert row["success"] == 1.0
+    (row,) = ik.run_ik_bench("panda", BASE, TIP, ["analytic:solve_ik"], targets=5)
+    assert "solver analytic" in row["note"]
+    assert row["success"] is None

@@ -29,6 +29,11 @@ def test_own_plugins_are_of_the_agreed_form() -> None:
         assert info.capabilities is not None or name not in ("cpu", "jax_lm", "hjcd"), info.unavailable_reason
 
 
+def test_cpu_is_preferred_where_nobody_says_which() -> None:
+    assert registry.by_preference(["jax_lm", "analytic", "cpu"]) == ("cpu", "analytic", "jax_lm")
+    assert registry.by_preference({"mine": 1, "analytic": 2}) == ("analytic", "mine")
+
+
 def test_auto_takes_cpu() -> None:
     assert registry.solver_class("auto").name == "cpu"
 

@@ -13,6 +13,7 @@ from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.problems.builder import ik_problem
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.robot.model import JointType, RobotModel
+from kinopt_ros.solvers import choice
 from kinopt_ros.solvers.base import Capabilities, Feature, Solver
 from kinopt_ros.solvers.result import IkCandidates, IkResult
 
@@ -127,3 +128,21 @@ def test_a_request_without_solutions_among_others() -> None:
     assert result.q.shape == (2, 4, ROBOT.nq)
     assert np.isfinite(result.attempt_pose[1]).all()
     assert np.isnan(result.attempt_pose[0]).all()
+
+
+def test_all_pairs_at_once_and_one_after_the_other_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    joint = continuous()
+    claims = [Q]
+    for k in range(12):  # some equal, some at another turn, some distinct in the joint that turns endlessly
+        near = Q.copy()
+        near[joint] += 0.004 * rng.integers(-3, 4) + 2.0 * np.pi * (k % 3)
+        claims.append(near)
+    loose = {"position_tolerance": 0.5, "orientation_tolerance": 0.5, "min_separation": 0.003, "state": Q}
+    for turns in (False, True):
+        options = {**loose, "num_solutions": 13, "turns": turns}
+        at_once = solve(claims, **options)
+        monkeypatch.setattr(choice, "_FEW", 0)
+        np.testing.assert_array_equal(solve(claims, **options).q, at_once.q)
+        monkeypatch.undo()
+        assert 3 < at_once.num_found[0] < 13

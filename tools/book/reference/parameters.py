@@ -11,7 +11,7 @@ from kinopt_ros.solvers.registry import list_solvers
 
 _HEAD = ("parameter", "default", "allowed", "what")
 _TYPES = {bool: "true, false", int: "whole number", float: "number", str: "text", tuple: "list of names"}
-BUNDLED = ("cpu", "hjcd", "jax_lm")
+BUNDLED = ("analytic", "cpu", "hjcd", "jax_lm")
 """Plugins of this package; what else is installed has documentation of its own."""
 
 

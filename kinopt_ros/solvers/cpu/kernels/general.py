@@ -6,14 +6,14 @@ import numpy as np
 
 from kinopt_ros.compiler_options import FAST_INNER, FAST_OUTER
 from kinopt_ros.numba_cache import loaded_or_compiled, njit
-from kinopt_ros.solvers.cpu.kernels.forward import quaternion, tip_pose
 from kinopt_ros.solvers.cpu.kernels.general_descent import LEAST_WEIGHT, descend_to_poses
-from kinopt_ros.solvers.cpu.kernels.layout import LOWER, PERIOD, UPPER
-from kinopt_ros.solvers.cpu.kernels.memory import _copy
 from kinopt_ros.solvers.cpu.kernels.pose_rows import ROWS, set_goals
 from kinopt_ros.solvers.cpu.kernels.starts import _random_configuration
-from kinopt_ros.solvers.cpu.kernels.tuning import MAX_STALLS, MAX_STEPS, ORIENTATION_WEIGHT, POLISH_STEPS
-from kinopt_ros.solvers.cpu.kernels.turns import _choose_turn
+from kinopt_ros.solvers.kernels.forward import quaternion, tip_pose
+from kinopt_ros.solvers.kernels.layout import LOWER, PERIOD, UPPER
+from kinopt_ros.solvers.kernels.memory import _copy
+from kinopt_ros.solvers.kernels.tuning import MAX_STALLS, MAX_STEPS, ORIENTATION_WEIGHT, POLISH_STEPS
+from kinopt_ros.solvers.kernels.turns import _choose_turn
 
 POSTURE_STEPS = 40
 FLIPS = 3

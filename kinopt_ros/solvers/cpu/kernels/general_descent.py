@@ -13,9 +13,9 @@ import numpy as np
 
 from kinopt_ros.compiler_options import FAST_INNER
 from kinopt_ros.numba_cache import njit
-from kinopt_ros.solvers.cpu.kernels.layout import LOWER, STEP_LIMIT, UPPER
 from kinopt_ros.solvers.cpu.kernels.pose_rows import residuals
-from kinopt_ros.solvers.cpu.kernels.tuning import DAMPING, FAR, MIN_DAMPING, STALL_RATIO
+from kinopt_ros.solvers.kernels.layout import LOWER, STEP_LIMIT, UPPER
+from kinopt_ros.solvers.kernels.tuning import DAMPING, FAR, MIN_DAMPING, STALL_RATIO
 
 LIMIT_ROUNDS = 3
 """Most times that variables pushed out of their limits are taken out of a step, and the rest solved again."""

@@ -13,14 +13,14 @@ import numpy as np
 from kinopt_ros.array import Bool, Float64, Int64
 from kinopt_ros.compiler_options import FAST_INNER, FAST_OUTER
 from kinopt_ros.numba_cache import njit
-from kinopt_ros.solvers.cpu.kernels.forward import quaternion
-from kinopt_ros.solvers.cpu.kernels.layout import LOWER, PERIOD, UPPER
-from kinopt_ros.solvers.cpu.kernels.memory import _copy
 from kinopt_ros.solvers.cpu.kernels.nearest_cost import Tree, Wanted
 from kinopt_ros.solvers.cpu.kernels.nearest_descent import REACHED, descend, new_room
 from kinopt_ros.solvers.cpu.kernels.pose_rows import set_goals
 from kinopt_ros.solvers.cpu.kernels.starts import _random_configuration
-from kinopt_ros.solvers.cpu.kernels.turns import _choose_turn
+from kinopt_ros.solvers.kernels.forward import quaternion
+from kinopt_ros.solvers.kernels.layout import LOWER, PERIOD, UPPER
+from kinopt_ros.solvers.kernels.memory import _copy
+from kinopt_ros.solvers.kernels.turns import _choose_turn
 
 STEPS, POLISH_STEPS = 100, 1000
 """Most steps of an attempt, of which nearly all need less than 20, and more for the best one: where some weights are a

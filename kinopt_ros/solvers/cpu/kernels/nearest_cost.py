@@ -20,8 +20,8 @@ import numpy as np
 from kinopt_ros.array import Float64, Int64
 from kinopt_ros.compiler_options import FAST_INLINE, FAST_INNER
 from kinopt_ros.numba_cache import njit
-from kinopt_ros.solvers.cpu.kernels.forward import quaternion, tip_pose
-from kinopt_ros.solvers.cpu.kernels.layout import COLUMN, IS_TRANSLATION, MULTIPLIER
+from kinopt_ros.solvers.kernels.forward import quaternion, tip_pose
+from kinopt_ros.solvers.kernels.layout import COLUMN, IS_TRANSLATION, MULTIPLIER
 
 _DIFFERENCE = 1e-5
 """Step, rad, of the central differences by which a torque is differentiated where weights or axes differ."""

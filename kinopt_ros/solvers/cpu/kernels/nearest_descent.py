@@ -13,9 +13,9 @@ import numpy as np
 from kinopt_ros.array import Float64, Int64
 from kinopt_ros.compiler_options import FAST_ALLOCATING, FAST_INLINE
 from kinopt_ros.numba_cache import njit
-from kinopt_ros.solvers.cpu.kernels.layout import LOWER, STEP_LIMIT, UPPER
-from kinopt_ros.solvers.cpu.kernels.memory import _copy
 from kinopt_ros.solvers.cpu.kernels.nearest_cost import Tips, differentiate, place_tips
+from kinopt_ros.solvers.kernels.layout import LOWER, STEP_LIMIT, UPPER
+from kinopt_ros.solvers.kernels.memory import _copy
 
 FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-2, 1e-12, 1e6
 """Damping, for a largest weight of 1."""

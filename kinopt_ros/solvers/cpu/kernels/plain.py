@@ -12,10 +12,12 @@ import numpy as np
 
 from kinopt_ros.compiler_options import FAST_INLINE, FAST_INNER, FAST_OUTER
 from kinopt_ros.numba_cache import njit
-from kinopt_ros.solvers.cpu.kernels.descent import descend
-from kinopt_ros.solvers.cpu.kernels.forward import quaternion, tip_pose
-from kinopt_ros.solvers.cpu.kernels.lanes import LANES, lanes_below, put_lanes
-from kinopt_ros.solvers.cpu.kernels.layout import (
+from kinopt_ros.solvers.cpu.kernels.starts import nearest_of_each_lane, random_value, score_table
+from kinopt_ros.solvers.kernels.descent import descend
+from kinopt_ros.solvers.kernels.forward import quaternion, tip_pose
+from kinopt_ros.solvers.kernels.goal import set_goal
+from kinopt_ros.solvers.kernels.lanes import LANES, lanes_below, put_lanes
+from kinopt_ros.solvers.kernels.layout import (
     ACCEPT_ORIENTATION,
     ACCEPT_POSITION,
     BASE_SIZE,
@@ -34,33 +36,15 @@ from kinopt_ros.solvers.cpu.kernels.layout import (
     TIP_SIZE,
     UPPER,
 )
-from kinopt_ros.solvers.cpu.kernels.memory import after, as_indices, get, new_memory, pointer_to, put
-from kinopt_ros.solvers.cpu.kernels.starts import nearest_of_each_lane, random_value, score_table
-from kinopt_ros.solvers.cpu.kernels.tuning import (
+from kinopt_ros.solvers.kernels.memory import after, as_indices, get, new_memory, pointer_to, put
+from kinopt_ros.solvers.kernels.tuning import (
     MAX_STALLS,
     MAX_STEPS,
     ORIENTATION_WEIGHT,
     POLISH_STEPS,
     QUICK_TABLE_TRIES,
 )
-from kinopt_ros.solvers.cpu.kernels.turns import nearest_turn
-
-
-@njit(**FAST_INLINE)
-def _set_goal(base, target, goal):
-    """Compute goal = base^-1 target tip_rotation^-1.
-
-    ``base`` holds the inverse of the first fixed transform (position, rotation rows) and then the transposed rotation
-    of the last one.
-    """
-    for i in range(3):
-        b0, b1, b2 = get(base, 3 + 3 * i), get(base, 4 + 3 * i), get(base, 5 + 3 * i)
-        r0 = b0 * get(target, 0) + b1 * get(target, 4) + b2 * get(target, 8)
-        r1 = b0 * get(target, 1) + b1 * get(target, 5) + b2 * get(target, 9)
-        r2 = b0 * get(target, 2) + b1 * get(target, 6) + b2 * get(target, 10)
-        put(goal, i, get(base, i) + b0 * get(target, 3) + b1 * get(target, 7) + b2 * get(target, 11))
-        for j in range(3):
-            put(goal, 3 + 3 * i + j, r0 * get(base, 12 + j) + r1 * get(base, 15 + j) + r2 * get(base, 18 + j))
+from kinopt_ros.solvers.kernels.turns import nearest_turn
 
 
 @njit(**FAST_INNER)
@@ -184,7 +168,7 @@ def solve_one(target, packed, q):
     goal = new_memory(12)
     work = new_memory(_work_size(n, m, k))
     best = pointer_to(q)
-    _set_goal(base, pointer_to(target), goal)
+    set_goal(base, pointer_to(target), goal)
     _, _, success = _search(
         robot, goal, after(table, k * n), table, 0, min(QUICK_TABLE_TRIES, k),
         0, get(shape, SHAPE_HEADER + KIND_SIZE * m), 0, work, best,
@@ -218,7 +202,7 @@ def solve_many(targets, seeds, reference, numbers, shape, effort, search, q, err
     for b in range(targets.shape[0]):
         if solved[b]:
             continue
-        _set_goal(base, after(pointer_to(targets), 16 * b), goal)
+        set_goal(base, after(pointer_to(targets), 16 * b), goal)
         error, made, success = _search(
             robot, goal, efforts, after(pointer_to(seeds), seeds.shape[1] * n * b), seeds.shape[1], min(tries, k),
             first, last, random_seed, work, best,

@@ -8,9 +8,9 @@ import numpy as np
 
 from kinopt_ros.compiler_options import FAST_INNER
 from kinopt_ros.numba_cache import njit
-from kinopt_ros.solvers.cpu.kernels.forward import quaternion, tip_pose
-from kinopt_ros.solvers.cpu.kernels.layout import COLUMN, IS_TRANSLATION, MULTIPLIER
-from kinopt_ros.solvers.cpu.kernels.tuning import ORIENTATION_WEIGHT
+from kinopt_ros.solvers.kernels.forward import quaternion, tip_pose
+from kinopt_ros.solvers.kernels.layout import COLUMN, IS_TRANSLATION, MULTIPLIER
+from kinopt_ros.solvers.kernels.tuning import ORIENTATION_WEIGHT
 
 ROWS = 6
 """Number of rows per target: three of position, three of orientation."""

@@ -4,11 +4,11 @@ import numpy as np
 
 from kinopt_ros.compiler_options import FAST_INNER
 from kinopt_ros.numba_cache import njit
-from kinopt_ros.solvers.cpu.kernels.forward import quaternion
-from kinopt_ros.solvers.cpu.kernels.lanes import LANES, choose, lane_numbers, lanes_at, put_lanes
-from kinopt_ros.solvers.cpu.kernels.layout import SAMPLE_LOWER, SAMPLE_UPPER
-from kinopt_ros.solvers.cpu.kernels.memory import after, get, put
-from kinopt_ros.solvers.cpu.kernels.tuning import ORIENTATION_WEIGHT
+from kinopt_ros.solvers.kernels.forward import quaternion
+from kinopt_ros.solvers.kernels.lanes import LANES, choose, lane_numbers, lanes_at, put_lanes
+from kinopt_ros.solvers.kernels.layout import SAMPLE_LOWER, SAMPLE_UPPER
+from kinopt_ros.solvers.kernels.memory import after, get, put
+from kinopt_ros.solvers.kernels.tuning import ORIENTATION_WEIGHT
 
 _U30, _U27, _U31, _U11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
 _MIX_0 = np.uint64(0x9E3779B97F4A7C15)

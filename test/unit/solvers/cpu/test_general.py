@@ -15,10 +15,11 @@ from kinopt_ros.kinematics.forward import chain_pose
 from kinopt_ros.kinematics.pose_errors import axis_errors
 from kinopt_ros.robot.chain import build_chain
 from kinopt_ros.robot.sources import load_robot
-from kinopt_ros.solvers.cpu.kernels import forward, general, general_descent, pose_rows, starts, turns
-from kinopt_ros.solvers.cpu.kernels.tuning import ORIENTATION_WEIGHT
+from kinopt_ros.solvers.cpu.kernels import general, general_descent, pose_rows, starts
 from kinopt_ros.solvers.cpu.plugin import CpuSolver
 from kinopt_ros.solvers.cpu.tree import pack_tree
+from kinopt_ros.solvers.kernels import forward, turns
+from kinopt_ros.solvers.kernels.tuning import ORIENTATION_WEIGHT
 
 FREE = list(itertools.product((False, True), repeat=3))
 

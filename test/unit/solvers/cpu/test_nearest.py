@@ -27,9 +27,10 @@ from kinopt_ros.robot.chain import build_chain, chain_between
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.solvers.base import Solver
 from kinopt_ros.solvers.cpu import nearest
-from kinopt_ros.solvers.cpu.kernels import forward, nearest_cost, nearest_descent, pose_rows
+from kinopt_ros.solvers.cpu.kernels import nearest_cost, nearest_descent, pose_rows
 from kinopt_ros.solvers.cpu.plugin import CpuSolver
 from kinopt_ros.solvers.cpu.tree import pack_tree
+from kinopt_ros.solvers.kernels import forward
 from kinopt_ros.solvers.registry import create_solver
 from kinopt_ros.status import Status
 

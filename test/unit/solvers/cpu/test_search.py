@@ -118,7 +118,7 @@ def test_answers_do_not_depend_on_the_pace(pace: int, monkeypatch: pytest.Monkey
     """Restarts that are made together end together: which ones, must not depend on how quick the machine is."""
     from kinopt_ros.conformance.ik import reachable_problem
     from kinopt_ros.conformance.robots import seven_revolute
-    from kinopt_ros.solvers.cpu.kernels import lanes
+    from kinopt_ros.solvers.kernels import lanes
     from kinopt_ros.solvers.registry import create_solver
 
     assert search_module.TOGETHER % lanes.LANES == 0

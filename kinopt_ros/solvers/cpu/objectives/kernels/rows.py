@@ -7,7 +7,6 @@ import numpy as np
 from kinopt_ros.array import Float64
 from kinopt_ros.compiler_options import FAST_INLINE, FAST_INNER
 from kinopt_ros.numba_cache import njit
-from kinopt_ros.solvers.cpu.kernels.forward import quaternion
 from kinopt_ros.solvers.cpu.objectives.kernels.manipulability import IndexRoom, manipulability
 from kinopt_ros.solvers.cpu.objectives.kernels.model import (
     ALIGNMENT,
@@ -36,6 +35,7 @@ from kinopt_ros.solvers.cpu.objectives.kernels.places import (
     place,
 )
 from kinopt_ros.solvers.cpu.objectives.kernels.turns import angle_between, inverse_left_jacobian, turn_of
+from kinopt_ros.solvers.kernels.forward import quaternion
 
 
 class RowRoom(NamedTuple):

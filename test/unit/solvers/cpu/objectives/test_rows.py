@@ -21,7 +21,6 @@ from kinopt_ros.kinematics.tangent import directions, moved
 from kinopt_ros.objectives.numpy_point import NumpyPath
 from kinopt_ros.objectives.objective import Objective
 from kinopt_ros.robot.model import RobotModel
-from kinopt_ros.solvers.cpu.kernels import forward
 from kinopt_ros.solvers.cpu.objectives.kernels import (
     descent,
     linear,
@@ -33,6 +32,7 @@ from kinopt_ros.solvers.cpu.objectives.kernels import (
 )
 from kinopt_ros.solvers.cpu.objectives.kinds import KINDS
 from kinopt_ros.solvers.cpu.objectives.structure import pack_structure
+from kinopt_ros.solvers.kernels import forward
 
 
 def interpreted() -> dict[str, Any]:

@@ -4,8 +4,8 @@ import numpy as np
 
 from kinopt_ros.compiler_options import FAST_INLINE, FAST_INNER
 from kinopt_ros.numba_cache import njit
-from kinopt_ros.solvers.cpu.kernels.layout import LOWER, PERIOD, UPPER
-from kinopt_ros.solvers.cpu.kernels.tuning import FARTHEST_TURN
+from kinopt_ros.solvers.kernels.layout import LOWER, PERIOD, UPPER
+from kinopt_ros.solvers.kernels.tuning import FARTHEST_TURN
 
 
 @njit(**FAST_INLINE)

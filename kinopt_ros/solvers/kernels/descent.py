@@ -8,9 +8,9 @@ import numpy as np
 
 from kinopt_ros.compiler_options import FAST_INLINE, FAST_INNER
 from kinopt_ros.numba_cache import njit
-from kinopt_ros.solvers.cpu.kernels.forward import tip_pose_lanes
-from kinopt_ros.solvers.cpu.kernels.lanes import LANES, choose, lanes_at, lanes_below, put_lanes
-from kinopt_ros.solvers.cpu.kernels.layout import (
+from kinopt_ros.solvers.kernels.forward import tip_pose_lanes
+from kinopt_ros.solvers.kernels.lanes import LANES, choose, lanes_at, lanes_below, put_lanes
+from kinopt_ros.solvers.kernels.layout import (
     ACCEPT_ORIENTATION,
     ACCEPT_POSITION,
     ADDS,
@@ -27,8 +27,8 @@ from kinopt_ros.solvers.cpu.kernels.layout import (
     STEP_LIMIT,
     UPPER,
 )
-from kinopt_ros.solvers.cpu.kernels.memory import after, get, put_six, six_at
-from kinopt_ros.solvers.cpu.kernels.tuning import DAMPING, FAR, HALF_TURN, MIN_DAMPING, STALL_RATIO
+from kinopt_ros.solvers.kernels.memory import after, get, put_six, six_at
+from kinopt_ros.solvers.kernels.tuning import DAMPING, FAR, HALF_TURN, MIN_DAMPING, STALL_RATIO
 
 
 @njit(**FAST_INLINE)
@@ -70,7 +70,7 @@ def _solve_6x6(
 
 
 @njit(**FAST_INLINE)
-def _rotation_error(goal, xx, xy, xz, yx, yy, yz, zx, zy, zz):
+def rotation_error(goal, xx, xy, xz, yx, yy, yz, zx, zy, zz):
     """Return 2 sin(angle / 2) * axis of the rotation that brings the tip's rotation to the goal's.
 
     The antisymmetric part of R_goal R_tip^T is sin(angle) * axis, and cos(angle / 2) follows from its trace.
@@ -94,7 +94,7 @@ def _rotation_error(goal, xx, xy, xz, yx, yy, yz, zx, zy, zz):
 
 
 @njit(**FAST_INLINE)
-def _step(
+def step(
     kinds, motions, variables, n, num_motions, axes, jacobian, moves, q, px, py, pz, e0, e1, e2, e3, e4, e5, weight
 ):  # fmt: skip
     """Make one damped step inside the limits: change = J^T (J J^T + damping * I)^-1 error, q += change.
@@ -192,7 +192,7 @@ def descend(
             motions, kinds, num_motions, q, tip, axes
         )
         e0, e1, e2 = get(goal, 0) - px, get(goal, 1) - py, get(goal, 2) - pz
-        e3, e4, e5 = _rotation_error(goal, xx, xy, xz, yx, yy, yz, zx, zy, zz)
+        e3, e4, e5 = rotation_error(goal, xx, xy, xz, yx, yy, yz, zx, zy, zz)
         p2 = e0 * e0 + e1 * e1 + e2 * e2
         o2 = e3 * e3 + e4 * e4 + e5 * e5
         reached = lanes_below(p2, aim_p2) & lanes_below(o2, aim_o2)
@@ -217,7 +217,7 @@ def descend(
                 return p2, o2, steps, reached
         if steps >= max_steps or moving == 0:
             return p2, o2, steps, reached
-        _step(
+        step(
             kinds, motions, variables, n, num_motions, axes, jacobian, moves, q, px, py, pz,
             e0, e1, e2, e3, e4, e5, weight,
         )  # fmt: skip

@@ -4,8 +4,8 @@ import numpy as np
 
 from kinopt_ros.compiler_options import FAST_INLINE, FAST_INNER
 from kinopt_ros.numba_cache import njit
-from kinopt_ros.solvers.cpu.kernels.lanes import lanes_at
-from kinopt_ros.solvers.cpu.kernels.layout import (
+from kinopt_ros.solvers.kernels.lanes import lanes_at
+from kinopt_ros.solvers.kernels.layout import (
     COLUMN,
     COS_FIXED,
     COS_TWIST,
@@ -20,7 +20,7 @@ from kinopt_ros.solvers.cpu.kernels.layout import (
     SIN_FIXED,
     SIN_TWIST,
 )
-from kinopt_ros.solvers.cpu.kernels.memory import after, get, put_six
+from kinopt_ros.solvers.kernels.memory import after, get, put_six
 
 _TWO_OVER_PI = 2.0 / np.pi
 # pi/2 as a sum (fdlibm, e_rem_pio2.c): k * the first is exact for |k| < 2**20.

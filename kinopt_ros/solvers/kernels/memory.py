@@ -6,7 +6,7 @@ from numba.extending import intrinsic
 
 from kinopt_ros.compiler_options import FAST_INLINE, FAST_INNER
 from kinopt_ros.numba_cache import njit
-from kinopt_ros.solvers.cpu.kernels.lanes import lanes_at, put_lanes
+from kinopt_ros.solvers.kernels.lanes import lanes_at, put_lanes
 
 _NUMBER_POINTER, _INDEX_POINTER = types.CPointer(types.float64), types.CPointer(types.int64)
 
