@@ -140,8 +140,11 @@ def start_shared_node(ros: None) -> Iterator[StartNode]:
 def _starter() -> Iterator[StartNode]:
     with ExitStack() as ends:
 
-        def start(name: str, parameters: dict[str, object], ready: bool = True) -> tuple[NodeProcess, Client]:
-            _nodes[name] = process = ends.enter_context(ForkedNode(parameters, name=name))
+        def start(
+            name: str, parameters: dict[str, object], ready: bool = True, forked: bool = True
+        ) -> tuple[NodeProcess, Client]:
+            kind = ForkedNode if forked else NodeProcess
+            _nodes[name] = process = ends.enter_context(kind(parameters, name=name))
             client = Client(f"{name}_client", name, _PATIENCE)
             ends.callback(_ended, name, process, client)
             if ready:
