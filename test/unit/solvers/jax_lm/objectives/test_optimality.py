@@ -155,7 +155,7 @@ def test_a_whole_pose_of_panda(shared: SharedMaker, panda: RobotModel) -> None:
             Manipulability(link="panda_hand", weight=1e-3),
             Alignment(link="panda_link4", weight=0.01),
         ]
-        problem = objective_problem(panda, Objective(costs), joints=joints, dt=DT)
+        problem = objective_problem(panda, Objective(costs), joints=joints, dt=DT, num_starts=16)
         result = shared(panda).solve_objective(problem)
         if result.success[0]:
             succeeded += 1
