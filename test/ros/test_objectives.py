@@ -54,17 +54,6 @@ def client(
     return start_shared_node("costs_node", parameters)[1]
 
 
-MOTION = {
-    "poses": [pose(x=0.4, y=0.3, z=0.5)],
-    "state": JointState(name=list(READY), position=list(READY.values())),
-    "objective": [Cost(cost="least_acceleration", weight=[0.01])],
-    "ignore_collisions": True,
-    # It cannot, and jax_lm is asked next. Configurations at the goal are cpu's, for which jax_lm would compile.
-    "solver": "cpu",
-}
-"""What is asked for a motion, of the service and of the action."""
-
-
 def answered(client: Client, name: str, request: Any) -> Any:
     """The answer, once programs are compiled: no deadline waits for the compiler."""
     end = time.monotonic() + 300.0
@@ -152,7 +141,12 @@ def test_a_solver_that_cannot_says_so(client: Client) -> None:
 
 
 def test_a_motion_for_an_objective(client: Client, panda: RobotModel) -> None:
-    request = PlanTrajectory.Request(**MOTION)
+    request = PlanTrajectory.Request(
+        poses=[pose(x=0.4, y=0.3, z=0.5)],
+        state=JointState(name=list(READY), position=list(READY.values())),
+        objective=[Cost(cost="least_acceleration", weight=[0.01])],
+        ignore_collisions=True,
+    )
     response = answered(client, "plan_trajectory", request)
     assert response.status.code == Status.SUCCESS, response.status.message
     assert response.solver_used == "jax_lm"
@@ -174,10 +168,17 @@ def test_a_motion_for_an_objective(client: Client, panda: RobotModel) -> None:
 
 
 def test_a_goal_for_an_objective_is_done_and_tells_its_stages(client: Client) -> None:
-    # The program is there from now on.
-    answered(client, "plan_trajectory", PlanTrajectory.Request(**MOTION))
+    request = PlanTrajectory.Request(
+        poses=[pose(x=0.4, y=0.3, z=0.5)],
+        state=JointState(name=list(READY), position=list(READY.values())),
+        objective=[Cost(cost="least_acceleration", weight=[0.01])],
+        ignore_collisions=True,
+    )
+    answered(client, "plan_trajectory", request)  # the program is there from now on
+    fields = ("poses", "state", "objective", "ignore_collisions")
+    asked = {name: getattr(request, name) for name in fields}
     goals = Goals(client, "costs_node")
-    goal = goals.send(**MOTION)
+    goal = goals.send(**asked)
     state, result = goal.result()
     assert result.status.code == Status.SUCCESS, result.status.message
     assert state == SUCCEEDED
