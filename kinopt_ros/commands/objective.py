@@ -18,7 +18,7 @@ from kinopt_ros.objectives.result import ObjectiveResult
 from kinopt_ros.planning.objectives import solve_objective, solver_for
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.states import named_configuration
-from kinopt_ros.solvers.registry import AUTO, create_solver
+from kinopt_ros.solvers.registry import AUTO, create_solver, solver_class
 from kinopt_ros.status import Status
 
 
@@ -71,7 +71,10 @@ def run(args: argparse.Namespace) -> int:
         random_seed=args.random_seed,
         **{name: value for name, value in given.items() if value is not None},
     )
-    solver = create_solver(args.solver or solver_for(problem.objective, problem.num_points), robot)
+    name = args.solver or solver_for(problem.objective, problem.num_points)
+    # Programs of plain poses, which some solvers compile for groups before they are ready, serve nobody here.
+    spared = {option.name: "" for option in solver_class(name).options if option.name == "groups"}
+    solver = create_solver(name, robot, spared)
     ik_solver = create_solver(AUTO, robot)
     try:
         if not args.json and solver.capabilities.objective_costs is None:

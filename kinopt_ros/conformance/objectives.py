@@ -100,7 +100,10 @@ class ObjectiveConformance:
 
     def test_without_a_tolerance_nothing_is_a_success(self, shared: SharedMaker) -> None:
         arm = two_hands()
-        result = shared(arm).solve_objective(objective_problem(arm, at(0.5, 0.4, None, 1e-3), joints=JOINTS))
+        # From the state alone: other starts are searched by tests of what has to hold.
+        result = shared(arm).solve_objective(
+            objective_problem(arm, at(0.5, 0.4, None, 1e-3), joints=JOINTS, num_starts=0)
+        )
         assert result.status.tolist() == [Status.NEAREST]
         assert not result.success.any()
         assert np.isnan(result.q).all()

@@ -289,7 +289,7 @@ class SolverPool:
 
         if problem.scene is not None and problem.deadline is not None:
             check_ready(self.robot)
-        helper = self._first_prepared(lambda able: able.solves_ik())
+        helper = self._for_starts()
         chosen, reason = self._for_objectives(problem.objective, problem.num_points, solver, allow_fallback)
         pooled = self._first_able(
             lambda able: solve_objective(able, problem, helper), chosen, allow_fallback and not reason
@@ -337,6 +337,13 @@ class SolverPool:
         if solver.solves_ik():
             return None
         return self._first_prepared(lambda other: other.solves_ik())
+
+    def _for_starts(self) -> Solver | None:
+        """Return who finds configurations that objectives begin from: the first prepared one that answers at once, as
+        others may have to compile for that, or else the first."""
+        return self._first_prepared(lambda able: able.prompt and able.solves_ik()) or self._first_prepared(
+            lambda able: able.solves_ik()
+        )
 
     def _for_objectives(
         self, costs: Iterable[Cost], num_points: int, solver: str, allow_fallback: bool

@@ -55,13 +55,14 @@ class TestJaxLm(IkConformance):
     robots = ("continuous_and_prismatic", "with_mimic")
     """Six and seven revolute joints: test/ros/test_jax_lm.py and test/unit/solvers/jax_lm/."""
     one_robot = (
+        "test_a_tool_reaches_the_target",
         "test_every_axis_has_its_own_tolerance",
         "test_free_axes_are_free_and_the_others_are_not",
         "test_objectives_are_solved_or_refused_by_name",
         "test_what_is_not_declared_is_refused_by_name",
     )
-    """Of rows and costs, each with programs of its own, in which joints are not told apart. What moves is told apart by
-    all other tests, of both robots."""
+    """Of tools, rows and costs, each with programs of its own, in which joints are not told apart. What moves is
+    told apart by all other tests, of both robots."""
 
     @pytest.fixture(autouse=True)
     def one_robot_where_each_costs_programs(self, request: pytest.FixtureRequest) -> None:

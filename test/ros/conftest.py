@@ -1,4 +1,4 @@
-"""Real nodes in separate processes, on this machine only and in a domain of this run's own."""
+"""Real nodes in processes of their own, on this machine only and in a domain of this run's own."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ if _MISSING is not None:
     collect_ignore_glob = ["test_*.py"]
 else:
     import rclpy
+    from support.forked_nodes import ForkedNode, end_forking
     from support.ros_requests import StartNode, stand
 
     from kinopt_ros.ros.client.client import Client
@@ -73,6 +74,7 @@ def ros() -> Iterator[None]:
     rclpy.init(args=[])
     yield
     rclpy.try_shutdown()
+    end_forking()
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +106,7 @@ def process(
 ) -> Iterator[NodeProcess]:
     """A node for the Panda, alive until the end of the module."""
     log = tmp_path_factory.mktemp("node") / "node.log"
-    with NodeProcess(panda_parameters, log) as running:
+    with ForkedNode(panda_parameters, log) as running:
         _nodes["kinopt"] = running
         yield running
         _nodes.pop("kinopt", None)
@@ -138,8 +140,11 @@ def start_shared_node(ros: None) -> Iterator[StartNode]:
 def _starter() -> Iterator[StartNode]:
     with ExitStack() as ends:
 
-        def start(name: str, parameters: dict[str, object], ready: bool = True) -> tuple[NodeProcess, Client]:
-            _nodes[name] = process = ends.enter_context(NodeProcess(parameters, name=name))
+        def start(
+            name: str, parameters: dict[str, object], ready: bool = True, forked: bool = True
+        ) -> tuple[NodeProcess, Client]:
+            kind = ForkedNode if forked else NodeProcess
+            _nodes[name] = process = ends.enter_context(kind(parameters, name=name))
             client = Client(f"{name}_client", name, _PATIENCE)
             ends.callback(_ended, name, process, client)
             if ready:

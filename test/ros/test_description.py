@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import String
+from support.forked_nodes import ForkedNode
 from support.ros_requests import READY, StartNode, ik, pose, set_parameter, target
 
 from kinopt_msgs.srv import ListSolvers
@@ -44,7 +45,7 @@ BROKEN = {
 @pytest.fixture(scope="module")
 def bare_process(ros: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[NodeProcess]:
     """A node without a robot."""
-    with NodeProcess({}, tmp_path_factory.mktemp("bare") / "log", name="kinopt_bare") as process:
+    with ForkedNode({}, tmp_path_factory.mktemp("bare") / "log", name="kinopt_bare") as process:
         yield process
         assert process.running, process.log_text()
         assert "internal error" not in process.log_text(), process.log_text()
@@ -127,7 +128,7 @@ def test_an_srdf_that_follows_is_waited_for(ros: None, panda_texts: tuple[str, s
     """Without it the group of a parameter would be unknown, and the first robot another one."""
     # In a namespace: descriptions of other tests are still published.
     own = {"later": {"default_group": "panda_arm"}}
-    with NodeProcess({}, tmp_path / "log", namespaces=own) as process:
+    with ForkedNode({}, tmp_path / "log", namespaces=own) as process:
         client = Client("later_client", "/later/kinopt")
         client.wait_until_found()
         qos = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -215,7 +216,7 @@ def test_parameters_can_be_changed_and_whole_numbers_do(client: Client, name: st
 def test_a_bad_parameter_at_the_start_ends_the_node_with_a_sentence(
     ros: None, parameters: dict[str, object], words: str
 ) -> None:
-    with NodeProcess(parameters, name="kinopt_never") as process:
+    with ForkedNode(parameters, name="kinopt_never") as process:
         assert process.wait(60.0) == 1
         text = process.log_text()
     assert words in text
@@ -226,7 +227,7 @@ def test_a_bad_parameter_at_the_start_ends_the_node_with_a_sentence(
 def test_interrupts_while_starting_and_twice_leave_no_traceback(
     ros: None, panda_parameters: dict[str, object], delay: float
 ) -> None:
-    with NodeProcess(panda_parameters, name="kinopt_brief") as process:
+    with ForkedNode(panda_parameters, name="kinopt_brief") as process:
         time.sleep(delay)
         process.interrupt()
         time.sleep(0.05)

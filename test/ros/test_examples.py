@@ -12,6 +12,7 @@ import pytest
 from geometry_msgs.msg import PoseStamped
 from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import JointState
+from support.forked_nodes import ForkedNode
 from support.pages import ROOT
 from support.ros_requests import pose, target
 
@@ -51,7 +52,7 @@ class Robot:
 def client(process: NodeProcess, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     """A client of the node, beside a simulated robot in place of a pretended one."""
     log = tmp_path_factory.mktemp("robot") / "robot.log"
-    with NodeProcess({"start": "ready"}, log, "simulated_robot", module=MODULE, words=["panda"]) as robot:
+    with ForkedNode({"start": "ready"}, log, "simulated_robot", module=MODULE, words=["panda"]) as robot:
         connected = Client("examples_client")
         connected.wait_until_ready(180.0, lambda: process.running)
         yield connected

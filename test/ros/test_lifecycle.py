@@ -52,7 +52,7 @@ class Managed:
 
 @pytest.fixture
 def managed(start_node: StartNode, panda_parameters: dict[str, object]) -> Managed:
-    process, client = start_node(NODE, {**panda_parameters, "managed": True}, ready=False)
+    process, client = start_node(NODE, {**panda_parameters, "managed": True}, ready=False, forked=False)
     client.pretend_robot(READY)
     client.wait_until_found()
     return Managed(process, client)

@@ -17,6 +17,7 @@ from builtin_interfaces.msg import Duration
 from geometry_msgs.msg import Point, Pose, PoseStamped, Quaternion, Transform, Vector3
 from rclpy.node import NodeNameNonExistentError
 from sensor_msgs.msg import JointState
+from support.forked_nodes import ForkedNode
 from support.moveit_requests import (
     AWAY,
     SERVICES,
@@ -1092,7 +1093,7 @@ def test_who_offers_them_beside_another_says_so(
 def test_a_base_that_drives_is_planned_for(moveit: Any, tmp_path: Path) -> None:
     """By the names that MoveIt has for its variables; where it begins is a transform, as MoveIt's states have it."""
     namespaces = {"yard": {"robot_description": base_urdf("planar")}}
-    with NodeProcess({}, tmp_path / "node.log", namespaces=namespaces) as process:
+    with ForkedNode({}, tmp_path / "node.log", namespaces=namespaces) as process:
         client = Client("yard_client", "yard/kinopt")
         client.wait_until_ready(600.0, lambda: process.running)
         plan = caller(client, moveit, "/yard/")

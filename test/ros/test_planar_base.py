@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from geometry_msgs.msg import Quaternion
 from sensor_msgs.msg import JointState
+from support.forked_nodes import ForkedNode
 from support.moving_base import base_urdf
 from support.ros_requests import StartNode, ik, target
 from support.trajectory_goals import ABORTED, SUCCEEDED, Goals
@@ -15,7 +16,6 @@ from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.se3 import quaternion_to_matrix, so3_exp
 from kinopt_ros.robot.urdf import robot_from_urdf
 from kinopt_ros.ros.client.client import Client
-from kinopt_ros.ros.client.process import NodeProcess
 from kinopt_ros.ros.messages.conversions import poses_from_matrices
 from kinopt_ros.status import Status
 
@@ -42,7 +42,7 @@ def test_a_base_drives_where_it_shall(start_node: StartNode, tmp_path: Path) -> 
     file = tmp_path / "rover.urdf"
     file.write_text(text)
     _, client = start_node("rover", {"robot_description": text, "velocity_scaling": 1.0})
-    with NodeProcess(
+    with ForkedNode(
         {"trajectory_topics": ["rover/joint_trajectory"]},
         tmp_path / "robot.log",
         "simulated_robot",

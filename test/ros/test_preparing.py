@@ -21,7 +21,7 @@ SECONDS = 60.0
 def test_the_first_requests_after_ready_wait_for_what_they_need(
     start_node: StartNode, panda_parameters: dict[str, object]
 ) -> None:
-    _, client = start_node("first", {**panda_parameters, "trajectory.max_timeout": 600.0})
+    _, client = start_node("first", {**panda_parameters, "trajectory.max_timeout": 600.0}, forked=False)
     client.pretend_robot(READY)
     goal = [joints(panda_joint1=0.1)]
     begin = time.monotonic()

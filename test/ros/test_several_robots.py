@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from rcl_interfaces.srv import GetParameters, SetParameters
 from rclpy.parameter import Parameter
+from support.forked_nodes import ForkedNode
 from support.ros_requests import READY, ik, stand
 
 from kinopt_msgs.msg import CollisionObject, SceneOperation, Shape
@@ -39,7 +40,7 @@ def process(ros: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nod
     log = tmp_path_factory.mktemp("nodes") / "nodes.log"
     parameters = parameters_of(ROBOTS)
     parameters["right"]["ik.timeout"] = 2.5
-    with NodeProcess({}, log, namespaces=parameters) as running:
+    with ForkedNode({}, log, namespaces=parameters) as running:
         yield running
         assert running.running, running.log_text()
         assert "internal error" not in running.log_text(), running.log_text()

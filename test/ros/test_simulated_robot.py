@@ -20,6 +20,7 @@ from rclpy.time import Time
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
+from support.forked_nodes import ForkedNode
 from support.pages import FIRST_COMMANDS, filled
 from support.ros_requests import READY, StartNode, pose, target, until_seen
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
@@ -118,7 +119,7 @@ def test_a_node_finds_the_description_of_a_simulated_robot(start_node: StartNode
     """`kinopt_simulated_robot panda` in place of robot_state_publisher and controllers, one of them chosen."""
     _, client = start_node("kinopt_found", {}, ready=False)
     parameters = {"controllers": ["arm=panda_arm"], "trajectory_topics": ["kinopt_found/joint_trajectory"]}
-    with NodeProcess(
+    with ForkedNode(
         parameters, tmp_path / "robot.log", "simulated_robot", module=MODULE, words=["panda"]
     ) as robot:
         assert "panda" in client.wait_until_ready(600.0, lambda: robot.running)
@@ -137,7 +138,7 @@ def test_a_description_that_no_topics_can_be_made_of_ends_nothing(
     semantic = client.node.create_publisher(String, "robot_description_semantic", latched)
     semantic.publish(String(data=srdf.replace('"panda_arm"', f'"{"g" * 200}"')))
     description.publish(String(data=urdf))
-    with NodeProcess({}, tmp_path / "robot.log", "simulated_robot", module=MODULE) as robot:
+    with ForkedNode({}, tmp_path / "robot.log", "simulated_robot", module=MODULE) as robot:
         said = "no topic can be called after the controller"
         assert client.spin_until(lambda: said in robot.log_text() or not robot.running, 60.0), (
             robot.log_text()
@@ -211,7 +212,7 @@ def test_a_wrong_robot_is_told_in_a_sentence(ros: None, tmp_path: Path) -> None:
             "no topic can be called after the controller",
         ),
     ):
-        with NodeProcess(
+        with ForkedNode(
             parameters, tmp_path / "robot.log", "simulated_robot", module=MODULE, words=words
         ) as robot:
             assert robot.wait(60.0) == 1, robot.log_text()

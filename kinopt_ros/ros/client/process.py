@@ -65,17 +65,22 @@ class NodeProcess:
             yaml.safe_dump({node: {"ros__parameters": dict(own)} for node, own in by_node.items()})
         )
         log = self._log or Path(self._directory.name, "node.log")
-        with log.open("wb") as output:
-            arguments = ["--ros-args", "-r", f"__node:={self._name}", "--params-file", str(parameters)]
-            self._process = subprocess.Popen(
+        log.write_bytes(b"")
+        arguments = ["--ros-args", "-r", f"__node:={self._name}", "--params-file", str(parameters)]
+        self._process = self._start(self._module, [*self._words, *self._namespaces, *arguments], log)
+        self._log = log
+        return self
+
+    def _start(self, module: str, words: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
+        """Start a module as a program, which writes to the end of a file."""
+        with log.open("ab") as output:
+            return subprocess.Popen(
                 # -P: nothing is imported from the current folder, into which others may have put something.
-                [sys.executable, "-P", "-m", self._module, *self._words, *self._namespaces, *arguments],
+                [sys.executable, "-P", "-m", module, *words],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
             )
-        self._log = log
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -9,7 +9,11 @@ import numpy as np
 import pytest
 
 from kinopt_ros.cli import main
+from kinopt_ros.commands import objective
 from kinopt_ros.costs.registry import cost_names
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.solvers.base import Solver
+from kinopt_ros.solvers.registry import AUTO, create_solver
 
 REACH = """
 - cost: link_pose
@@ -61,6 +65,23 @@ def test_files_that_are_none(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert "nothing.yaml" in capsys.readouterr().err
     assert main(["objective", "--robot", "panda"]) not in (0, 3)
     assert "--list" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("solver", "spared"), [("jax_lm", {"groups": ""}), ("cpu", {})])
+def test_programs_of_plain_poses_are_not_compiled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, solver: str, spared: dict[str, object]
+) -> None:
+    if solver == "jax_lm":
+        pytest.importorskip("jax")
+    made = []
+
+    def create(name: str, robot: RobotModel, options: dict[str, object] | None = None) -> Solver:
+        made.append((name, options))
+        return create_solver("cpu", robot)
+
+    monkeypatch.setattr(objective, "create_solver", create)
+    assert main(["objective", "--robot", "panda", written(tmp_path, REST), "--solver", solver]) == 3
+    assert made == [(solver, spared), (AUTO, None)]
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 import time
 import tracemalloc
+from functools import cache
 
 import numpy as np
 import pytest
@@ -89,6 +90,12 @@ def inside_points(shapes, count=3000):
     return np.concatenate(found)
 
 
+@cache
+def inside_of(name):
+    """Points inside of a solid, which take longer than to fit spheres."""
+    return inside_points(SOLIDS[name], 600 if name == "ball of triangles" else 3000)
+
+
 def winding(solid, points):
     a, b, c = (solid.triangles[None, :, k] - points[:, None] for k in range(3))
     la, lb, lc = (np.linalg.norm(v, axis=2) for v in (a, b, c))
@@ -104,7 +111,7 @@ def test_spheres_contain_the_solid(name, most):
     spheres = fit_spheres(shapes, most)
     assert 1 <= len(spheres.radii) <= most
     assert spheres.contain(surface_points(shapes, 2000)).all()
-    inside = inside_points(shapes, 600 if name == "ball of triangles" else 3000)
+    inside = inside_of(name)
     assert len(inside) > 100
     assert spheres.contain(inside).all()
 

@@ -287,6 +287,17 @@ def test_a_pool_asks_who_can(panda: RobotModel) -> None:
         pool.close()
 
 
+def test_a_pool_takes_starts_from_who_answers_at_once(panda: RobotModel, cpu: Solver) -> None:
+    """The first of the chain compiled programs of plain poses for them, though ``cpu`` was there."""
+    pool = SolverPool(panda, chain=("refusing", "cpu"))
+    refusing = Refusing.__new__(Refusing)
+    refusing.capabilities = cpu.capabilities  # type: ignore[misc]
+    pool._solvers["refusing"] = refusing
+    assert pool._for_starts() is refusing
+    pool._solvers["cpu"] = cpu
+    assert pool._for_starts() is cpu
+
+
 @pytest.mark.slow
 def test_a_pool_goes_on_to_who_solves_trajectories(panda: RobotModel) -> None:
     pytest.importorskip("jaxls")

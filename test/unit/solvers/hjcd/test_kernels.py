@@ -22,6 +22,7 @@ from kinopt_ros.solvers.hjcd.reference.noise import normal, uniform
 from kinopt_ros.solvers.hjcd.reference.pj_ik import RefineSettings, pj_ik
 from kinopt_ros.solvers.hjcd.reference.po_ccd import CoarseSettings, po_ccd
 from kinopt_ros.solvers.hjcd.reference.residual import norms, residual, score
+from kinopt_ros.solvers.hjcd.runtime import start
 
 from .arms import ROBOTS, arm_named, random_q
 
@@ -62,7 +63,8 @@ def bench(name: str) -> Bench:
     for scalar in (wp.float32, wp.float64):  # both, before either is compiled: they are compiled together
         lm_kernels(packed.shape, scalar)
     order = np.array([chain.variables.tolist().index(v) for v in packed.variables])
-    return Bench(arm_named(name), device_chain(packed, wp.get_device("cpu")), order)
+    # Started as the plugin does: what is compiled for one of them serves the other.
+    return Bench(arm_named(name), device_chain(packed, start("cpu")), order)
 
 
 def launch(kernel: Any, dim: Any, *inputs: Any) -> None:

@@ -91,7 +91,7 @@ def test_multipliers_are_those_of_the_formulas(shared: SharedMaker, arm: RobotMo
 def test_active_limits(shared: SharedMaker, arm: RobotModel) -> None:
     """Far behind: joints stop at their limits, and the gradient points outwards there."""
     objective = Objective([Rest(q=np.array([3.5, 0.5, -4.0, 0.2]), weight=(1.0, 2.0, 3.0, 4.0))])
-    problem = objective_problem(arm, objective, joints=JOINTS)
+    problem = objective_problem(arm, objective, joints=JOINTS, num_starts=0)  # it has one minimum
     result = shared(arm).solve_objective(problem)
     assert result.status[0] == Status.NEAREST
     np.testing.assert_allclose(result.best[0, 0], [2.5, 0.5, -2.5, 0.2], atol=1e-7)
@@ -155,7 +155,7 @@ def test_a_whole_pose_of_panda(shared: SharedMaker, panda: RobotModel) -> None:
             Manipulability(link="panda_hand", weight=1e-3),
             Alignment(link="panda_link4", weight=0.01),
         ]
-        problem = objective_problem(panda, Objective(costs), joints=joints, dt=DT)
+        problem = objective_problem(panda, Objective(costs), joints=joints, dt=DT, num_starts=16)
         result = shared(panda).solve_objective(problem)
         if result.success[0]:
             succeeded += 1
