@@ -40,6 +40,29 @@ def test_every_public_name_is_there() -> None:
         assert f"## {title}\n" in text
 
 
+def test_what_tutorials_and_examples_import_is_there() -> None:
+    text = python_api()
+    pages = [*DOCS.glob("tutorials/*.md"), *DOCS.glob("*.md"), *ROOT.glob("examples/**/*.py")]
+    imports = {
+        (module, name)
+        for page in pages
+        for module, names in re.findall(
+            r"^ *from (kinopt_ros(?:\.\w+)+) import ([\w, ]+)$",
+            page.read_text(encoding="utf-8"),
+            re.MULTILINE,
+        )
+        if not module.startswith("kinopt_ros.ros.")  # in docs/lifecycle.md
+        for name in names.split(", ")
+    }
+    assert ("kinopt_ros.trajectory.interpolation", "evaluate") in imports
+    missing = {
+        (module, name)
+        for module, name in imports
+        if f"{module}.{name}\n" not in text and name not in public.__all__
+    }
+    assert not missing
+
+
 def test_every_parameter_is_there() -> None:
     pytest.importorskip("rclpy")
     from book.reference.parameters import parameters
