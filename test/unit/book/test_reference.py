@@ -22,6 +22,8 @@ def test_every_command_is_described() -> None:
     assert set(re.findall(r"^## kinopt (\w+)$", text, re.MULTILINE)) == set(COMMANDS)
     assert "`--random-seed N`" in text
     assert "### kinopt bench ik" in text
+    assert "| `--random-seed N` | `0` |" in text
+    assert not re.findall(r"^\| .* \|  \|$", text, re.MULTILINE)  # arguments that nobody described
 
 
 def test_every_interface_is_there() -> None:

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Mapping
+from enum import Enum
 from importlib import import_module
 
 from kinopt_ros import public
@@ -119,6 +120,8 @@ def _directive(module: str, name: str) -> str:
     thing = getattr(import_module(module), name)
     if inspect.isclass(thing):
         options = "" if name in IN_SHORT else "   :members:\n"
+        if issubclass(thing, Enum):
+            options += "   :undoc-members:\n"
         if name in OVERRIDDEN:
             options += f"   :private-members: {', '.join(OVERRIDDEN[name])}\n"
         return f".. autoclass:: {module}.{name}\n{options}\n"
