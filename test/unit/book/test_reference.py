@@ -7,7 +7,7 @@ from book.contents import sections
 from book.links import SHOWN, in_the_book
 from book.reference.command_line import command_line
 from book.reference.interfaces import interfaces
-from book.reference.python_api import ROOMS, python_api
+from book.reference.python_api import ROOMS, python_api, python_modules
 from support.pages import ROOT, page
 
 from kinopt_ros import public
@@ -43,7 +43,7 @@ def test_every_public_name_is_there() -> None:
 
 
 def test_what_tutorials_and_examples_import_is_there() -> None:
-    text = python_api()
+    text = python_modules()
     pages = [*DOCS.glob("tutorials/*.md"), *DOCS.glob("*.md"), *ROOT.glob("examples/**/*.py")]
     imports = {
         (module, name)

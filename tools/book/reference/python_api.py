@@ -80,9 +80,13 @@ def python_api() -> str:
     parts.append(
         _section("With gradients: kinopt_ros.differentiable", DIFFERENTIABLE, differentiable.__all__)
     )
-    parts += [_further(title, modules) for title, modules in FURTHER.items()]
-    parts.append(_further("Costs of an objective", _bundled_costs()))
     return "\n".join(parts)
+
+
+def python_modules() -> str:
+    """Return sections of what is not in ``import kinopt_ros``, and programs, plugins and costs are made of."""
+    sections = {**FURTHER, "Costs of an objective": _bundled_costs()}
+    return "\n".join(_further(title, modules) for title, modules in sections.items())
 
 
 def _room(thing: object) -> str:
