@@ -39,6 +39,9 @@ python_use_unqualified_type_names = True
 maximum_signature_line_length = 88
 add_module_names = False
 
+# Options that a cell or a sentence names, as --demo, keep their hyphens.
+smartquotes = False
+
 html_theme = "furo"
 html_title = f"kinopt_ros {version}"
 html_static_path = ["_static"]

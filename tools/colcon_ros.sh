@@ -17,7 +17,7 @@ rosdep install --yes --from-paths src src/kinopt_ros/kinopt_msgs --ignore-src
 python3 -m venv --system-site-packages venv
 touch venv/COLCON_IGNORE
 source venv/bin/activate
-pip install numba ruckig transforms3d
+pip install numba ruckig transforms3d trimesh
 colcon build --base-paths src src/kinopt_ros/kinopt_msgs
 source install/setup.bash
 python src/kinopt_ros/tools/check_install.py "$PWD/install"

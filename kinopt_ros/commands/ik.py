@@ -39,11 +39,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--quaternion", nargs=4, type=float, metavar=("X", "Y", "Z", "W"), help="unit quaternion in ROS order"
     )
     parser.add_argument("--seed-state", metavar="NAME", help="named state of the group to start from")
-    parser.add_argument("--position-tolerance", type=float, default=POSITION_TOLERANCE, metavar="M")
-    parser.add_argument("--orientation-tolerance", type=float, default=ORIENTATION_TOLERANCE, metavar="RAD")
+    parser.add_argument(
+        "--position-tolerance",
+        type=float,
+        default=POSITION_TOLERANCE,
+        metavar="M",
+        help="how near the place has to be (default %(default)s)",
+    )
+    parser.add_argument(
+        "--orientation-tolerance",
+        type=float,
+        default=ORIENTATION_TOLERANCE,
+        metavar="RAD",
+        help="how near the orientation has to be (default %(default)s)",
+    )
     add_nearest(parser)
-    parser.add_argument("--timeout", type=float, default=1.0, metavar="S", help="(default 1)")
-    parser.add_argument("--random-seed", type=int, default=0, metavar="N")
+    parser.add_argument(
+        "--timeout", type=float, default=1.0, metavar="S", help="time for the search (default 1)"
+    )
+    parser.add_argument("--random-seed", type=int, default=0, metavar="N", help="of the starts (default 0)")
     parser.add_argument("--solver", default=AUTO, help="solver plugin (default auto)")
     updown.add_arguments(parser)
     add_json(parser)

@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="random starts (default: the file's, else 16, or 128 where manipulability is weighed)",
     )
-    parser.add_argument("--random-seed", type=int, default=0, metavar="N")
+    parser.add_argument("--random-seed", type=int, default=0, metavar="N", help="of the starts (default 0)")
     parser.add_argument(
         "--solver", help="solver plugin (default: the first that solves objectives of these costs)"
     )

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 from geometry_msgs.msg import Pose
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Empty
 from support.moveit_requests import TIP, joint_goal, motion_request
 from support.moveit_scenes import at, attached_object, collision_object, primitive, scene_diff
+from support.pages import filled, page
 from support.ros_requests import READY, pose, stand
 
 from kinopt_msgs.msg import MotionReport, SceneOperation
@@ -155,6 +158,21 @@ def T_tip(q: np.ndarray) -> np.ndarray:
 
 def pose_of(T: np.ndarray) -> Pose:
     return at(*(float(x) for x in T[:3, 3]))
+
+
+def test_the_commands_of_the_page(mover: MoveItClient) -> None:
+    ((text,), (empty,)) = (
+        re.findall(command + r' "(\{.*\})"$', page("moveit_scene"), re.MULTILINE)
+        for command in (
+            "^ros2 service call /apply_planning_scene moveit_msgs/srv/ApplyPlanningScene",
+            "^ros2 topic pub --once /planning_scene_world moveit_msgs/msg/PlanningSceneWorld",
+        )
+    )
+    assert mover.apply(filled(mover.moveit.msg.PlanningScene(), yaml.safe_load(text)["scene"]))
+    assert mover.ids() == ({"crate"}, set())
+    assert yaml.safe_load(empty) == {}
+    mover.topics["planning_scene_world"].publish(mover.moveit.msg.PlanningSceneWorld())
+    mover.until(lambda: mover.ids() == (set(), set()))
 
 
 def test_every_topic_changes_the_one_scene(mover: MoveItClient) -> None:

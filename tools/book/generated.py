@@ -6,7 +6,7 @@ from book.contents import contents
 from book.reference.command_line import command_line
 from book.reference.interfaces import interfaces
 from book.reference.parameters import parameters
-from book.reference.python_api import python_api
+from book.reference.python_api import python_api, python_modules
 
 
 def _node_names() -> str:
@@ -22,4 +22,5 @@ GENERATORS: dict[str, Callable[[], str]] = {
     "node_names": _node_names,
     "parameters": parameters,
     "python_api": python_api,
+    "python_modules": python_modules,
 }

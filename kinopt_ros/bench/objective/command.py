@@ -309,9 +309,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--sizes", default="1,10,100", help="targets per call (default 1,10,100)")
     parser.add_argument("--targets", type=int, default=200, help="targets per size (default 200)")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=0, metavar="S", help="of the targets (0)")
     parser.add_argument(
-        "--pyroki-python", type=Path, default=Path(".venv-pyroki/bin/python"), metavar="PYTHON"
+        "--pyroki-python",
+        type=Path,
+        default=Path(".venv-pyroki/bin/python"),
+        metavar="FILE",
+        help="interpreter of an environment with almond-pyroki (.venv-pyroki/bin/python)",
     )
     parser.add_argument(
         "--solvers",

@@ -41,8 +41,8 @@ ESCALATION_POLISH_STEPS = 30
 CPU_TARGETS, CPU_TARGETS_ESCALATED = (1, 16), (4,)
 GPU_TARGETS, GPU_TARGETS_ESCALATED = (1, 16, 128, 1024), (1, 64)
 CPU_WORTH, GPU_WORTH = 0.85, 0.25
-"""Thirteen targets one by one take a CPU as long as sixteen at once. An H200 takes for 128 as long as for 21 one
-16 after the other, and for 1024 as long as for 280 by 128."""
+"""Thirteen targets one by one take a CPU as long as sixteen at once. An H200 takes as long for 128 at once as for 21 by
+sixteens, and as long for 1024 at once as for 280 by 128."""
 LARGEST_BATCH = 65536
 
 

@@ -7,7 +7,7 @@ from book.contents import sections
 from book.links import SHOWN, in_the_book
 from book.reference.command_line import command_line
 from book.reference.interfaces import interfaces
-from book.reference.python_api import ROOMS, python_api
+from book.reference.python_api import ROOMS, python_api, python_modules
 from support.pages import ROOT, page
 
 from kinopt_ros import public
@@ -22,6 +22,8 @@ def test_every_command_is_described() -> None:
     assert set(re.findall(r"^## kinopt (\w+)$", text, re.MULTILINE)) == set(COMMANDS)
     assert "`--random-seed N`" in text
     assert "### kinopt bench ik" in text
+    assert "| `--random-seed N` | `0` |" in text
+    assert not re.findall(r"^\| .* \|  \|$", text, re.MULTILINE)  # arguments that nobody described
 
 
 def test_every_interface_is_there() -> None:
@@ -38,6 +40,29 @@ def test_every_public_name_is_there() -> None:
         assert f"kinopt_ros.public.{name}\n" in text, name
     for title in ROOMS.values():
         assert f"## {title}\n" in text
+
+
+def test_what_tutorials_and_examples_import_is_there() -> None:
+    text = python_modules()
+    pages = [*DOCS.glob("tutorials/*.md"), *DOCS.glob("*.md"), *ROOT.glob("examples/**/*.py")]
+    imports = {
+        (module, name)
+        for page in pages
+        for module, names in re.findall(
+            r"^ *from (kinopt_ros(?:\.\w+)+) import ([\w, ]+)$",
+            page.read_text(encoding="utf-8"),
+            re.MULTILINE,
+        )
+        if not module.startswith("kinopt_ros.ros.")  # in docs/lifecycle.md
+        for name in names.split(", ")
+    }
+    assert ("kinopt_ros.trajectory.interpolation", "evaluate") in imports
+    missing = {
+        (module, name)
+        for module, name in imports
+        if f"{module}.{name}\n" not in text and name not in public.__all__
+    }
+    assert not missing
 
 
 def test_every_parameter_is_there() -> None:

@@ -41,6 +41,8 @@ def _row(action: argparse.Action, parser: argparse.ArgumentParser) -> tuple[str,
     formatter = parser._get_formatter()
     given = formatter._format_args(action, action.dest.upper()) if action.nargs != 0 else ""
     names = action.option_strings or [""]
-    default = "" if action.default in (None, False, argparse.SUPPRESS, [], ()) else str(action.default)
+    # (0 is a default, though it equals False.)
+    none = action.default is False or action.default in (None, argparse.SUPPRESS, [], ())
+    default = "" if none else str(action.default)
     what = formatter._expand_help(action) if action.help else ""
     return code(f"{', '.join(names)} {given}".strip()), code(default), cell(what)
