@@ -10,7 +10,7 @@ from kinopt_ros.planning.servo.commanded import Commanded
 from kinopt_ros.planning.servo.setup import ServoSetup
 from kinopt_ros.trajectory.braking import MotionState, braking_time, pieces_to_rest, planning_limits
 from kinopt_ros.trajectory.interpolation import evaluate
-from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
+from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND, JointTrajectory
 from kinopt_ros.verification.verify import VerifiedMotion
 
 SOFTER = 1.5
@@ -21,10 +21,18 @@ _NO_WAY = 5e-3
 """Way of a brake that does not matter, s."""
 _STEP = 1.1
 """Factor between two times that are tried for a brake."""
-_SLOWEST, _LONGEST = 4.0, 1.0
-"""Times the quickest brake, and seconds, up to which longer ones are tried."""
+_HARDEST, _SLOWEST, _LONGEST = 0.6, 4.0, 1.0
+"""Times the quickest brake from and up to which brakes are tried, and seconds up to which they are in any case."""
+_PATIENCE = 6
+"""Number of times that may be tried in vain, one after the other, before the best brake so far is taken."""
 _WAYS = (0.5, 0.45, 0.4)
 """Shares of the way at the velocity of its begin that are tried for a brake; a shorter one turns back."""
+_AHEAD = (0.5, 0.7, 1.0)
+"""Shares of a brake's time at which, in the motion that it ends, the place is where it may come to rest."""
+_FASTER = 5.0
+"""How much worse it is to be beyond a limit of velocity than one of acceleration."""
+_BESIDE = 3e-3
+"""Distance beyond where the joints may go that is as bad as a limit of acceleration that is just kept, rad or m."""
 _SAMPLES = 41
 _KEPT = 1.0 + 1e-6
 _PARTS = ("position", "velocity", "acceleration")
@@ -50,6 +58,18 @@ def quickest_stop(
     leave = last.near_waypoint(now + lead)
     stop = last.going_on(now, leave, pieces_to_rest(last.at(leave), limits))
     return stop, setup.check(stop.trajectory, last.at(stop.start), q, braking=True)
+
+
+def leads_beyond(stop: Commanded, motion: Commanded, now: int) -> float:
+    """Return how far a stop goes beyond where what is left of its motion leads, rad or m; 0 if it stays inside.
+
+    That of a joint that slows down already takes its acceleration back to zero first, and so goes on for longer.
+    """
+    left, brakes = motion.rest(now), stop.trajectory
+    allowed, _, _ = evaluate(left, np.linspace(0.0, left.duration, _SAMPLES))
+    places, _, _ = evaluate(brakes, np.linspace(0.0, brakes.duration, _SAMPLES))
+    beyond = np.maximum(places - allowed.max(axis=0), allowed.min(axis=0) - places)
+    return max(0.0, float(beyond.max()))
 
 
 def brake_from_measured(
@@ -121,43 +141,93 @@ def spread(earliest: float, latest: float) -> list[float]:
     return times
 
 
-def brake_from_any(setup: ServoSetup, states: Sequence[MotionState]) -> JointTrajectory:
+def brake_from_any(
+    setup: ServoSetup, states: Sequence[MotionState], ahead: tuple[Commanded, int] | None = None
+) -> JointTrajectory:
     """Return a brake of two points, as ``brake_from_measured``, that keeps the limits of velocity and acceleration from
-    whichever of some states a controller has the joints in when it comes. It is as quick as that allows; if nothing
+    whichever of some states a controller has the joints in when it comes, and goes no farther than the joints may: to
+    their limits and, if they are in a motion, to where that would have led. It is as quick as that allows; if nothing
     does, it breaks them the least.
 
     Args:
         setup: the robot, and the joints.
         states: in which the joints may be; the one in the middle is the most likely.
+        ahead: the motion that the joints are in, and the time in it (ns of its clock) of the state in the middle. The
+            brake comes to rest on its way, which was looked at.
     """
     middle = states[len(states) // 2]
     still = np.zeros_like(middle.velocity)
-    seconds = max(braking_time(middle.velocity, planning_limits(setup.unscaled), still), SHORTEST)
-    end = max(_SLOWEST * seconds, _LONGEST)
-    best, least = _brake(setup, middle, seconds), np.inf
-    while seconds <= end:
-        for way in _WAYS:
-            brake = _brake(setup, middle, seconds, way)
-            share = _share_of_limits(setup, states, brake.position[-1], seconds)
-            if share < least:
-                best, least = brake, share
+    quickest = max(braking_time(middle.velocity, planning_limits(setup.unscaled), still), SHORTEST)
+    room = _room(setup, states, ahead)
+    seconds, end = max(_HARDEST * quickest, SHORTEST), max(_SLOWEST * quickest, _LONGEST)
+    best, least, worse = _brake(setup, middle, quickest), np.inf, 0
+    while seconds <= end and worse < _PATIENCE:
+        worse += 1
+        for rest in _rests(middle, seconds, room, ahead):
+            brake = _to_rest(setup, middle, rest, seconds)
+            badness = _badness(setup, states, brake.position[-1], seconds, room)
+            if badness < least:
+                best, least, worse = brake, badness, 0
         if least <= _KEPT:
             break
         seconds *= _STEP
     return best
 
 
-def _brake(setup: ServoSetup, state: MotionState, seconds: float, way: float = 0.5) -> JointTrajectory:
-    """Return a brake of two points that takes so long, and such a share of the way at the velocity of its begin."""
+_Room = tuple[Annotated[Float64, "n"], Annotated[Float64, "n"]]
+"""Lowest and highest places of joints, rad or m."""
+
+
+def _room(setup: ServoSetup, states: Sequence[MotionState], ahead: tuple[Commanded, int] | None) -> _Room:
+    """Return where joints may go: inside their limits or, in a motion, where what is left of it goes; and where they
+    may be already."""
+    at = np.array([state.position for state in states])
+    if ahead is None:
+        limits, index = setup.robot.limits, setup.variables
+        places = np.array([limits.lower[index], limits.upper[index]])
+    else:
+        motion, time = ahead
+        left = motion.rest(time)
+        places, _, _ = evaluate(left, np.linspace(0.0, left.duration, _SAMPLES))
+    places = np.concatenate([places, at])
+    return places.min(axis=0), places.max(axis=0)
+
+
+def _rests(
+    state: MotionState, seconds: float, room: _Room, ahead: tuple[Commanded, int] | None
+) -> list[Annotated[Float64, "n"]]:
+    """Return places at which a brake from a state may come to rest after so many seconds."""
+    rests = [np.clip(_gently(state, seconds, way), *room) for way in _WAYS]
+    if ahead is not None:
+        motion, time = ahead
+        rests += [
+            motion.at(time + round(share * seconds * NANOSECONDS_PER_SECOND)).position for share in _AHEAD
+        ]
+    return rests
+
+
+def _gently(state: MotionState, seconds: float, way: float) -> Annotated[Float64, "n"]:
+    """Return where a brake ends that takes so long, and such a share of the way at the velocity of its begin.
+
+    Half of it is where a quintic ends whose acceleration ends as gently as it can.
+    """
+    return np.asarray(
+        state.position + way * seconds * state.velocity + seconds * seconds / 12.0 * state.acceleration
+    )
+
+
+def _brake(setup: ServoSetup, state: MotionState, seconds: float) -> JointTrajectory:
+    """Return a brake of two points that takes so long, and ends gently."""
+    return _to_rest(setup, state, _gently(state, seconds, 0.5), seconds)
+
+
+def _to_rest(
+    setup: ServoSetup, state: MotionState, rest: Annotated[Float64, "n"], seconds: float
+) -> JointTrajectory:
+    """Return a brake of two points to a place inside the limits; a joint that is measured outside stays there."""
     limits, index = setup.robot.limits, setup.variables
     position, velocity = state.position, state.velocity
-    # Half the way is where a quintic ends whose acceleration ends as gently as it can; one that is measured outside its
-    # limits stays there.
-    rest = np.clip(
-        position + way * seconds * velocity + seconds * seconds / 12.0 * state.acceleration,
-        np.minimum(limits.lower[index], position),
-        np.maximum(limits.upper[index], position),
-    )
+    rest = np.clip(rest, np.minimum(limits.lower[index], position), np.maximum(limits.upper[index], position))
     still = np.zeros_like(velocity)
     return JointTrajectory(
         setup.joints,
@@ -168,11 +238,18 @@ def _brake(setup: ServoSetup, state: MotionState, seconds: float, way: float = 0
     )
 
 
-def _share_of_limits(
-    setup: ServoSetup, states: Sequence[MotionState], rest: Annotated[Float64, "n"], seconds: float
+def _badness(
+    setup: ServoSetup,
+    states: Sequence[MotionState],
+    rest: Annotated[Float64, "n"],
+    seconds: float,
+    room: _Room,
 ) -> float:
-    """Return the largest share of a limit of velocity or acceleration on the quintics from some states to rest; who is
-    faster than that already need not be slower at once."""
+    """Return how bad the quintics from some states to rest are; at most 1 if nothing is wrong.
+
+    It is the largest share of a limit of acceleration or, weighed, of velocity, where who is faster than that already
+    need not be slower at once, or the largest distance beyond the room as a share of ``_BESIDE``.
+    """
     begin = [np.concatenate([getattr(state, name) for state in states]) for name in _PARTS]
     end = np.tile(rest, len(states))
     still = np.zeros_like(end)
@@ -181,11 +258,13 @@ def _share_of_limits(
         np.array([0.0, seconds]),
         *(np.array(rows) for rows in zip(begin, (end, still, still), strict=True)),
     )
-    _, velocity, acceleration = evaluate(ways, np.linspace(0.0, seconds, _SAMPLES))
+    position, velocity, acceleration = evaluate(ways, np.linspace(0.0, seconds, _SAMPLES))
+    lower, upper = (np.tile(side, len(states)) for side in room)
+    beyond = np.maximum(position - upper, lower - position).max()
     limits = setup.unscaled
     most = [np.tile(limit, len(states)) for limit in (limits.velocity, limits.acceleration)]
-    shares = (
-        np.abs(values) / np.maximum(limit, np.abs(values[0]))
+    faster, harder = (
+        float((np.abs(values) / np.maximum(limit, np.abs(values[0]))).max())
         for values, limit in zip((velocity, acceleration), most, strict=True)
     )
-    return max(float(share.max()) for share in shares)
+    return max(float(beyond) / _BESIDE, 1.0 + _FASTER * (faster - 1.0), harder)

@@ -62,14 +62,17 @@ def brake_of(context: Context, running: Published) -> TrajectoryMessage:
     robot, joints = running.robot, tuple(running.message.joint_names)
     setup = servo_setup(robot, robot.root_link, robot.root_link, joints)
     now = int(context.node.get_clock().now().nanoseconds)
-    states = _where(setup, commanded_of(running), context.joint_states.of(robot), now, context)
-    return trajectory_message(brake_from_any(setup, states), robot.root_link)
+    commanded = commanded_of(running)
+    states, time = _where(setup, commanded, context.joint_states.of(robot), now, context)
+    ahead = None if time is None else (commanded, time)
+    return trajectory_message(brake_from_any(setup, states, ahead), robot.root_link)
 
 
 def _where(
     setup: ServoSetup, commanded: Commanded, state: RobotState, now: int, context: Context
-) -> list[MotionState]:
-    """Return where a controller may have the joints of a motion when a brake comes."""
+) -> tuple[list[MotionState], int | None]:
+    """Return where a controller may have the joints of a motion when a brake comes, and at which time of the motion the
+    one in the middle is; None if they are not in it."""
     index = setup.variables
     behind = float(state.behind[index].max())
     heard = (
@@ -78,7 +81,7 @@ def _where(
         and credible(setup, state)
     )
     if not heard:  # it is in the motion, and may be a little behind
-        return [commanded.at(now - late) for late in (LAG, LAG // 2, 0)]
+        return [commanded.at(now - late) for late in (LAG, LAG // 2, 0)], now - LAG // 2
     lead = round(behind * NANOSECONDS_PER_SECOND)
     found = _times_in(setup, commanded, state, now - lead, context.parameter("servo.tracking_tolerance"))
     if found is None:
@@ -89,10 +92,11 @@ def _where(
         ]
     else:
         at = _gone_on_in(setup, commanded, state, found, lead)
+    time = None if found is None else _times_of(setup, state, found, lead)[len(at) // 2]
     if lead <= LAG and (state.late[index] <= LATEST).all():
-        return at
+        return at, time
     # Messages that lie unread for long may be older than is known: the motion may have gone on as commanded.
-    return [commanded.at(now - LAG), *at, commanded.at(now)]
+    return [commanded.at(now - LAG), *at, commanded.at(now)], time
 
 
 def _gone_on_in(
@@ -102,11 +106,15 @@ def _gone_on_in(
     measured says how far behind the controller is, and the motion how it goes on from there."""
     then = commanded.at(begun[1])
     beside = setup.as_commanded(state.q[setup.variables], then.position) - then.position
-    at = [
-        commanded.at(round(time) + lead + round(way))
-        for time, way in zip(spread(*begun), _ways(setup, state), strict=True)
-    ]
+    at = [commanded.at(time) for time in _times_of(setup, state, begun, lead)]
     return [MotionState(one.position + beside, one.velocity, one.acceleration) for one in at]
+
+
+def _times_of(setup: ServoSetup, state: RobotState, begun: tuple[int, int], lead: int) -> list[int]:
+    """Return the times of a motion (ns of the node's clock) at which its joints may be when a brake comes."""
+    return [
+        round(time) + lead + round(way) for time, way in zip(spread(*begun), _ways(setup, state), strict=True)
+    ]
 
 
 def _ways(setup: ServoSetup, state: RobotState) -> list[float]:

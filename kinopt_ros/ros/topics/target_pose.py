@@ -28,6 +28,7 @@ from kinopt_ros.planning.solver_pool import PooledResult
 from kinopt_ros.problems.builder import ik_problem, resolve_chain
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.problems.preferences.every import CLOSEST
+from kinopt_ros.problems.validation import check_transforms
 from kinopt_ros.robot.chain import chain_between
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.variables import one_variable_each
@@ -274,6 +275,7 @@ class TargetPoseTopic:
         state.require_known(sorted(needed), robot)
         T_base_frame = context.frames.T_link_frame(robot, base, target.header.frame_id, state.q)
         T_base_target = T_base_frame @ matrices_from_poses([target.pose], "pose")
+        check_transforms(T_base_target, "pose")  # as a number may be too large, and a transform wrong
         return _Target(loaded, base, tip, joints, frame.T_link_tip if frame else None, T_base_target, state)
 
     def _left(self, setup: ServoSetup, state: RobotState, lead: int) -> Leaving | None:
