@@ -109,7 +109,7 @@ def test_each_state_does_what_it_says(managed: Managed) -> None:
     assert Status(answer.status.code) is Status.NOT_READY
     assert "start it anew" in answer.status.message
     report, trajectory = client._move_to(target(pose(x=0.4)), 60.0)
-    assert (Status(report.status.code), trajectory) == (Status.PREEMPTED, None)
+    assert (Status(report.status.code), trajectory) == (Status.NOT_READY, None)
 
 
 def test_clean_up_forgets_the_scene_and_the_robot_comes_again(managed: Managed) -> None:
