@@ -206,3 +206,20 @@ def test_a_newer_target_takes_the_place_of_the_one_that_is_watched(watching: Wat
     watching.client.spin(0.3)
     assert watching.codes() == [Status.SUCCESS, Status.SUCCESS]
     watching.stands()
+
+
+def test_a_goal_that_comes_while_the_robot_hardly_moves_begins_where_the_motion_before_ends(
+    watching: Watching,
+) -> None:
+    """Below a twentieth of its velocity limit a joint counts as standing: the next motion began where it was then."""
+    slowly = {"velocity_scaling": 0.04, "acceleration_scaling": 1.0, "publish": True}
+    end = {**READY, "panda_joint1": READY["panda_joint1"] + 0.03}
+    status, before = watching.goals.run(joint_goals=[joints(**end)], **slowly)
+    assert status == SUCCEEDED, before.status.message
+    after = {**end, "panda_joint4": READY["panda_joint4"] - 0.03}
+    status, result = watching.goals.run(joint_goals=[joints(**after)], **slowly)
+    assert status == SUCCEEDED, result.status.message
+    first = dict(zip(result.trajectory.joint_names, result.trajectory.points[0].positions, strict=True))
+    assert first["panda_joint1"] == pytest.approx(end["panda_joint1"], abs=1e-4)
+    watching.until(lambda: np.abs(watching.at()[:7] - list(after.values())).max() < 1e-4)
+    watching.stands()

@@ -40,6 +40,7 @@ from kinopt_ros.ros.serving.retries import Retries
 from kinopt_ros.ros.serving.urgent import UrgentExecutor
 from kinopt_ros.solvers.paths import Progress
 from kinopt_ros.status import Status
+from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND
 
 NAME = "optimize_trajectory"
 FEEDBACK_SECONDS = 0.05
@@ -136,6 +137,8 @@ class _Goal(KeptGoal):
             check_lengths(request, action.context.parameter("max_batch"))
             try:
                 asked = read_trajectory_request(action.context, request, self.arrived, request.publish)
+                if request.publish and self._was_seen_moved():
+                    raise MovingError("a motion of this node is not over: wait until it is, or stop it")
             except (MovingError, StaleStateError) as error:
                 # By the goal before, whose end it has to be told, or one that was cancelled a moment ago.
                 patience = REST_SECONDS if isinstance(error, MovingError) else UNREAD_SECONDS
@@ -159,6 +162,18 @@ class _Goal(KeptGoal):
         except Exception as error:  # nothing leaves a callback
             self.refuse(error)
         return True
+
+    def _was_seen_moved(self) -> bool:
+        """Whether a motion of this node is not over, or was not when the robot was measured: at its end it is so slow
+        that the robot counts as standing, and comes to rest elsewhere."""
+        context = self._action.context
+        now = int(context.node.get_clock().now().nanoseconds)
+        for one in self._action.output.published:
+            index = [one.robot.variable_index[name] for name in one.message.joint_names]
+            behind = float(context.joint_states.of(one.robot).behind[index].max(initial=0.0))
+            if one.runs(now) or one.runs(now - round(behind * NANOSECONDS_PER_SECOND)):
+                return True
+        return False
 
     def _can_begin(self) -> bool:
         """Look whether the goal can be used once the robot stands; False if only tf lacks what its stamp asks for.
