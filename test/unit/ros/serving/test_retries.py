@@ -162,10 +162,12 @@ def test_a_goal_begins_when_newer_joint_states_are_read(
     output = MotionOutput(None, None)  # type: ignore[arg-type]
     lost: list[str] = []
     output.claim("the test", lost.append)
+    clock = SimpleNamespace(now=lambda: SimpleNamespace(nanoseconds=10**18))
+    node = SimpleNamespace(get_logger=lambda: SimpleNamespace(error=print), get_clock=lambda: clock)
     action: Any = SimpleNamespace(
         context=SimpleNamespace(
             parameter=lambda name: 100,
-            node=SimpleNamespace(get_logger=lambda: SimpleNamespace(error=print)),
+            node=node,
             statistics=SimpleNamespace(record=lambda *arguments: None),
         ),
         scheduler=SimpleNamespace(submit=lambda task: office.begun.append("goal")),
