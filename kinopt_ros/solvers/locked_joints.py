@@ -8,6 +8,7 @@ from typing import Annotated, Generic, Protocol, TypeVar
 import numpy as np
 
 from kinopt_ros.array import Float64, Int64
+from kinopt_ros.problems.chains import default_group
 from kinopt_ros.problems.ik import IkProblem, PoseTarget
 from kinopt_ros.problems.rows import rows_of
 from kinopt_ros.robot.chain import KinematicChain, build_chain, chain_between, with_tool
@@ -18,6 +19,23 @@ from kinopt_ros.solvers.result import IkCandidates
 CAPACITY = 64
 """Number of structures kept, some 20 kB each. Packing one takes half a millisecond, which a request whose held joints
 carry sensor noise pays every time."""
+
+
+DEFAULT_GROUP = "default"
+"""In the option ``groups`` of a solver: the group that requests mean which name none."""
+
+
+def named_groups(robot: RobotModel, names: str) -> list[str]:
+    """Return the groups that the option ``groups`` of a solver names, separated by commas.
+
+    Raises:
+        KinoptError: the robot has no such group.
+    """
+    given = [name.strip() for name in names.split(",") if name.strip()]
+    groups = [default_group(robot).name if name == DEFAULT_GROUP else name for name in given]
+    for name in groups:
+        robot.group(name)
+    return groups
 
 
 def group_chain(robot: RobotModel, group_name: str) -> KinematicChain | None:

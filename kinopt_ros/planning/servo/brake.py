@@ -65,11 +65,8 @@ def leads_beyond(stop: Commanded, motion: Commanded, now: int) -> float:
 
     That of a joint that slows down already takes its acceleration back to zero first, and so goes on for longer.
     """
-    left, brakes = motion.rest(now), stop.trajectory
-    allowed, _, _ = evaluate(left, np.linspace(0.0, left.duration, _SAMPLES))
-    places, _, _ = evaluate(brakes, np.linspace(0.0, brakes.duration, _SAMPLES))
-    beyond = np.maximum(places - allowed.max(axis=0), allowed.min(axis=0) - places)
-    return max(0.0, float(beyond.max()))
+    allowed, places = _places(motion.rest(now)), _places(stop.trajectory)
+    return max(0.0, _beyond(places, (allowed.min(axis=0), allowed.max(axis=0))))
 
 
 def brake_from_measured(
@@ -187,10 +184,20 @@ def _room(setup: ServoSetup, states: Sequence[MotionState], ahead: tuple[Command
         places = np.array([limits.lower[index], limits.upper[index]])
     else:
         motion, time = ahead
-        left = motion.rest(time)
-        places, _, _ = evaluate(left, np.linspace(0.0, left.duration, _SAMPLES))
+        places = _places(motion.rest(time))
     places = np.concatenate([places, at])
     return places.min(axis=0), places.max(axis=0)
+
+
+def _places(motion: JointTrajectory) -> Annotated[Float64, "T n"]:
+    """Return where a motion goes."""
+    return evaluate(motion, np.linspace(0.0, motion.duration, _SAMPLES))[0]
+
+
+def _beyond(places: Annotated[Float64, "T n"], room: _Room) -> float:
+    """Return how far places are beyond a room, rad or m; negative if all are inside."""
+    lower, upper = room
+    return float(np.maximum(places - upper, lower - places).max())
 
 
 def _rests(
@@ -260,11 +267,11 @@ def _badness(
     )
     position, velocity, acceleration = evaluate(ways, np.linspace(0.0, seconds, _SAMPLES))
     lower, upper = (np.tile(side, len(states)) for side in room)
-    beyond = np.maximum(position - upper, lower - position).max()
+    beyond = _beyond(position, (lower, upper))
     limits = setup.unscaled
     most = [np.tile(limit, len(states)) for limit in (limits.velocity, limits.acceleration)]
     faster, harder = (
         float((np.abs(values) / np.maximum(limit, np.abs(values[0]))).max())
         for values, limit in zip((velocity, acceleration), most, strict=True)
     )
-    return max(float(beyond) / _BESIDE, 1.0 + _FASTER * (faster - 1.0), harder)
+    return max(beyond / _BESIDE, 1.0 + _FASTER * (faster - 1.0), harder)

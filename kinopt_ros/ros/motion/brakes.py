@@ -84,6 +84,7 @@ def _where(
         return [commanded.at(now - late) for late in (LAG, LAG // 2, 0)], now - LAG // 2
     lead = round(behind * NANOSECONDS_PER_SECOND)
     found = _times_in(setup, commanded, state, now - lead, context.parameter("servo.tracking_tolerance"))
+    time = None
     if found is None:
         velocity = state.seen_velocity[index]
         at = [
@@ -91,8 +92,12 @@ def _where(
             for way in _ways(setup, state)
         ]
     else:
-        at = _gone_on_in(setup, commanded, state, found, lead)
-    time = None if found is None else _times_of(setup, state, found, lead)[len(at) // 2]
+        times = [
+            round(seen) + lead + round(way)
+            for seen, way in zip(spread(*found), _ways(setup, state), strict=True)
+        ]
+        time = times[len(times) // 2]
+        at = _gone_on_in(setup, commanded, state, found[1], times)
     if lead <= LAG and (state.late[index] <= LATEST).all():
         return at, time
     # Messages that lie unread for long may be older than is known: the motion may have gone on as commanded.
@@ -100,21 +105,14 @@ def _where(
 
 
 def _gone_on_in(
-    setup: ServoSetup, commanded: Commanded, state: RobotState, begun: tuple[int, int], lead: int
+    setup: ServoSetup, commanded: Commanded, state: RobotState, seen: int, times: list[int]
 ) -> list[MotionState]:
-    """Return states of joints that were in a motion at times that ``_times_in`` found, ``lead`` ns ago: what was
-    measured says how far behind the controller is, and the motion how it goes on from there."""
-    then = commanded.at(begun[1])
+    """Return states at some times of a motion of joints that were in it at another one, ``seen``, when they were
+    measured: that says how far beside the motion they are, and the motion how it goes on from there."""
+    then = commanded.at(seen)
     beside = setup.as_commanded(state.q[setup.variables], then.position) - then.position
-    at = [commanded.at(time) for time in _times_of(setup, state, begun, lead)]
+    at = [commanded.at(time) for time in times]
     return [MotionState(one.position + beside, one.velocity, one.acceleration) for one in at]
-
-
-def _times_of(setup: ServoSetup, state: RobotState, begun: tuple[int, int], lead: int) -> list[int]:
-    """Return the times of a motion (ns of the node's clock) at which its joints may be when a brake comes."""
-    return [
-        round(time) + lead + round(way) for time, way in zip(spread(*begun), _ways(setup, state), strict=True)
-    ]
 
 
 def _ways(setup: ServoSetup, state: RobotState) -> list[float]:

@@ -2,7 +2,6 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from copy import deepcopy
 from typing import Any, ClassVar
 
 from rclpy.node import Node
@@ -72,14 +71,14 @@ def ask(
 
 
 def check(serving: Serving, service: MoveItService, request: Any) -> None:
-    """Read a copy of a request of a service, and do nothing of it: who would end a motion for it asks first.
+    """Read a request of a service, and do nothing of it: who would end a motion for it asks first, with a copy.
 
     Raises:
         KinoptError: it cannot be answered now.
     """
     way = _Way(service, serving.context.node, lambda response: None)
     reply = Reply(serving.context, serving.pace, serving.room, service.name, service.answer, way)
-    service.task(deepcopy(request), reply)
+    service.task(request, reply)
 
 
 class _Way:

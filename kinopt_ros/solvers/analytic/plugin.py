@@ -4,23 +4,24 @@ numba."""
 from collections.abc import Mapping
 from functools import partial
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from kinopt_ros.errors import UnsupportedFeatureError, quoted
-from kinopt_ros.problems.chains import default_group
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.problems.preferences.index import IndexPreference
 from kinopt_ros.robot.model import JointType, RobotModel
 from kinopt_ros.solvers.analytic.closed_form import MOST_JOINTS, ClosedForm, NoClosedForm, closed_form
 from kinopt_ros.solvers.base import Capabilities, Feature, Option, Solver
-from kinopt_ros.solvers.locked_joints import PreparedChains, group_chain, solve_in_parts
+from kinopt_ros.solvers.locked_joints import (
+    DEFAULT_GROUP,
+    Prepared,
+    PreparedChains,
+    group_chain,
+    named_groups,
+    solve_in_parts,
+)
 from kinopt_ros.solvers.result import IkCandidates
 from kinopt_ros.solvers.version import package_version
-
-if TYPE_CHECKING:
-    from kinopt_ros.solvers.locked_joints import Prepared
-
-DEFAULT_GROUP = "default"
 
 
 class AnalyticSolver(Solver):
@@ -86,9 +87,7 @@ class AnalyticSolver(Solver):
 
     def _configure(self, robot: RobotModel, options: Mapping[str, Any]) -> None:
         tilt, gap = options["tilt"], options["gap"]
-        groups = [name.strip() for name in options["groups"].split(",") if name.strip()]
-        for name in groups:
-            group = default_group(robot).name if name == DEFAULT_GROUP else name
+        for group in named_groups(robot, options["groups"]):
             _require(robot, group, tilt, gap)
 
         from kinopt_ros.solvers.analytic.kernels import branches  # noqa: F401  (compiles, or loads what was compiled)
@@ -107,7 +106,7 @@ class AnalyticSolver(Solver):
         return solve_in_parts(problem, self._forms, partial(self._part, every))
 
     def _part(
-        self, every: bool, problem: IkProblem, prepared: "Prepared[ClosedForm | NoClosedForm]"
+        self, every: bool, problem: IkProblem, prepared: Prepared[ClosedForm | NoClosedForm]
     ) -> IkCandidates:
         """Solve requests with the same held values."""
         from kinopt_ros.solvers.analytic.solve import solve

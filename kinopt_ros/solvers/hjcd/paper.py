@@ -48,8 +48,7 @@ class _Buffers:
 
     def __init__(self, variables: int, targets: int, starts: int, keep: int, lanes: int, device: Any) -> None:
         M, L = targets * starts, targets * lanes
-        self.given: dict[int, Given] = {}
-        """By the number of starts that requests give."""
+        self.given = Given(targets, variables, device)
         self.answers = Answers(targets, variables, device)
         self.targets = wp.empty((targets, 12), dtype=wp.float32, device=device)
         self.targets_double = wp.empty((targets, 12), dtype=wp.float64, device=device)
@@ -104,11 +103,8 @@ class PaperSearch:
     def run(self, chain: DeviceChain, portion: Portion) -> Outcome:
         """Run Algorithm 2 for every target of the portion; the problem's own starts take the place of random ones."""
         b, given = portion.own.shape[0], min(portion.own.shape[1], self._settings.starts)
-        variables = chain.chain.shape.variables
-        arrays, size = self._arrays(variables, b), self._rounds.size(b)
-        if given not in arrays.given:
-            arrays.given[given] = Given(capacity_for(b), given, variables, self._device)
-        arrays.given[given].put(replace(portion, own=portion.own[:, :given]), size)
+        arrays, size = self._arrays(chain.chain.shape.variables, b), self._rounds.size(b)
+        arrays.given.put(replace(portion, own=portion.own[:, :given]), size)
         key = chain, portion.round, portion.seed, portion.every_lane, portion.tolerance, size, given
         self._rounds.launch(key, lambda: self._plan(chain, portion, arrays, size, given))
         if not portion.every_lane:
@@ -129,7 +125,7 @@ class PaperSearch:
         # Knuth's multiplier: rounds do not overlap.
         seed = (portion.seed * 2654435761 + portion.round) & 0xFFFFFFFF
         first, second = po_ccd_kernels(shape, wp.float32), pj_ik_kernels(shape, wp.float64)
-        idle, rows = arrays.idle, arrays.given[given].rows(b)
+        idle, rows = arrays.idle, arrays.given.rows(b, given)
         beginning = [
             idle,
             lanes,

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from kinopt_ros.errors import InvalidRequestError
-from kinopt_ros.problems.chains import default_group
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.robot.model import JointType, RobotModel
 from kinopt_ros.solvers.base import Capabilities, Feature, Option, Solver
 from kinopt_ros.solvers.hjcd.chain import kernel_chain
-from kinopt_ros.solvers.locked_joints import group_chain
+from kinopt_ros.solvers.locked_joints import DEFAULT_GROUP, group_chain, named_groups
 from kinopt_ros.solvers.result import IkCandidates
 from kinopt_ros.solvers.version import package_version
 
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 
 ALGORITHMS = ("screened_lm", "hjcd_ik")
 DEVICES = ("auto", "cpu", "cuda", "cuda:N")
-DEFAULT_GROUP = "default"
 
 
 class HjcdSolver(Solver):
@@ -108,10 +106,7 @@ class HjcdSolver(Solver):
 
     def _configure(self, robot: RobotModel, options: Mapping[str, Any]) -> None:
         _check(options)  # refuses before anything is loaded
-        groups = [name.strip() for name in options["groups"].split(",") if name.strip()]
-        groups = [default_group(robot).name if name == DEFAULT_GROUP else name for name in groups]
-        for name in groups:
-            robot.group(name)
+        groups = named_groups(robot, options["groups"])
 
         from kinopt_ros.solvers.hjcd.engine import Engine
 

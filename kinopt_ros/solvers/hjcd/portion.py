@@ -87,24 +87,37 @@ class Mirror:
 class Given:
     """What requests give, in one array: a copy to the device takes longer to begin than to make."""
 
-    def __init__(self, targets: int, starts: int, variables: int, device: Any) -> None:
-        self._width = STATE + (1 + starts) * variables
-        self._mirror = Mirror(targets * self._width, device)
+    def __init__(self, targets: int, variables: int, device: Any) -> None:
+        self._targets, self._variables, self._device = targets, variables, device
+        self._mirrors: dict[int, Mirror] = {}
+        """By how many numbers a request gives."""
 
-    def rows(self, targets: int) -> Any:
-        """Return what kernels read, for so many targets."""
-        return self._mirror.rows(targets, self._width)
+    def rows(self, targets: int, starts: int) -> Any:
+        """Return what kernels read, for so many targets with so many starts each."""
+        width = self._width(starts)
+        return self._mirror(width).rows(targets, width)
 
     def put(self, portion: Portion, targets: int) -> None:
         """Write what a portion gives; the targets beyond it are idle."""
-        b, n = portion.state.shape
-        here = self._mirror.here(targets, self._width)
+        b, starts, n = portion.own.shape
+        width = self._width(starts)
+        mirror = self._mirror(width)
+        here = mirror.here(targets, width)
         here[:, THERE] = 0.0
         here[:b, THERE] = 1.0
         here[:b, TARGET:STATE] = portion.targets
         here[:b, STATE : STATE + n] = portion.state
         here[:b, STATE + n :] = portion.own.reshape(b, -1)
-        self._mirror.upload(here.size)
+        mirror.upload(here.size)
+
+    def _width(self, starts: int) -> int:
+        width: int = STATE + (1 + starts) * self._variables
+        return width
+
+    def _mirror(self, width: int) -> Mirror:
+        if width not in self._mirrors:
+            self._mirrors[width] = Mirror(self._targets * width, self._device)
+        return self._mirrors[width]
 
 
 class Answers:

@@ -61,8 +61,7 @@ class _Buffers:
 
     def __init__(self, variables: int, targets: int, lanes: int, device: Any) -> None:
         L = targets * lanes
-        self.given: dict[int, Given] = {}
-        """By the number of starts that requests give."""
+        self.given = Given(targets, variables, device)
         self.answers = Answers(targets, variables, device)
         self.targets = wp.empty((targets, 12), dtype=wp.float32, device=device)
         self.targets_double = wp.empty((targets, 12), dtype=wp.float64, device=device)
@@ -109,11 +108,8 @@ class ScreenedSearch:
     def run(self, chain: DeviceChain, portion: Portion) -> Outcome:
         """Make one round for every target of the portion."""
         b, given = portion.own.shape[:2]
-        variables = chain.chain.shape.variables
-        arrays, size = self._arrays(variables, b), self._rounds.size(b)
-        if given not in arrays.given:
-            arrays.given[given] = Given(capacity_for(b), given, variables, self._device)
-        arrays.given[given].put(portion, size)
+        arrays, size = self._arrays(chain.chain.shape.variables, b), self._rounds.size(b)
+        arrays.given.put(portion, size)
         key = (
             chain, portion.round, portion.seed, portion.every_lane, portion.tolerance, portion.gate, size, given
         )  # fmt: skip
@@ -138,7 +134,7 @@ class ScreenedSearch:
         L = b * lanes
         settling = (settle, b, [arrays.errors, lanes, NEAR, arrays.done])
         emptied = [arrays.errors, arrays.strikes, arrays.strikes_double, arrays.steps]
-        rows = arrays.given[given].rows(b)
+        rows = arrays.given.rows(b, given)
         spreading = [
             rows, given, lanes, arrays.idle, arrays.targets, arrays.targets_double, arrays.q
         ]  # fmt: skip

@@ -16,14 +16,19 @@ from kinopt_ros.files import read_text
 from kinopt_ros.objectives.problem import ObjectiveProblem
 from kinopt_ros.objectives.reading import LONGEST_TEXT, objective_problem_from_text
 from kinopt_ros.objectives.result import ObjectiveCandidates
-from kinopt_ros.problems.chains import default_group
 from kinopt_ros.problems.ik import IkProblem, PoseTarget
 from kinopt_ros.robot.chain import Motion
 from kinopt_ros.robot.model import JointType, RobotModel
 from kinopt_ros.solvers.base import Capabilities, Feature, Option, Solver
 from kinopt_ros.solvers.failures import hopeless_requests
 from kinopt_ros.solvers.jax_lm.shapes import BeamShape, Effort, Width
-from kinopt_ros.solvers.locked_joints import PreparedChains, group_chain, solve_in_parts
+from kinopt_ros.solvers.locked_joints import (
+    DEFAULT_GROUP,
+    PreparedChains,
+    group_chain,
+    named_groups,
+    solve_in_parts,
+)
 from kinopt_ros.solvers.result import IkCandidates
 from kinopt_ros.solvers.version import package_version
 
@@ -35,7 +40,6 @@ if TYPE_CHECKING:
 JACOBIANS = ("analytic", "autodiff")
 DEVICES = ("auto", "cpu", "cuda", "cuda:N")
 OLDEST_JAX = (0, 8)
-DEFAULT_GROUP = "default"
 ESCALATION_POLISH_STEPS = 30
 # Numbers of targets that programs are compiled for. A CPU gains nothing from wider ones.
 CPU_TARGETS, CPU_TARGETS_ESCALATED = (1, 16), (4,)
@@ -143,10 +147,7 @@ class JaxLmSolver(Solver):
 
     def _configure(self, robot: RobotModel, options: Mapping[str, Any]) -> None:
         _effort(options, True)  # refuses before anything is loaded
-        groups = [name.strip() for name in options["groups"].split(",") if name.strip()]
-        groups = [default_group(robot).name if name == DEFAULT_GROUP else name for name in groups]
-        for name in groups:
-            robot.group(name)
+        groups = named_groups(robot, options["groups"])
 
         from kinopt_ros.solvers.jax_lm.beam_program import beam_compilation
         from kinopt_ros.solvers.jax_lm.chain import lane_chain

@@ -56,13 +56,13 @@ def test_what_is_given_is_spread_over_targets_and_lanes(room: int) -> None:
         (1.0, 1.0),
         1.0,
     )
-    given = Given(5, 4, 2, wp.get_device("cpu"))
+    given = Given(5, 2, wp.get_device("cpu"))
     for _ in range(2):  # the second time over what is there
         given.put(portion, room)
     idle = wp.zeros(5, dtype=wp.int32, device="cpu")
     single, double = (wp.zeros((5, 12), dtype=kind, device="cpu") for kind in (wp.float32, wp.float64))
     q = wp.zeros((2, 5 * 6), dtype=wp.float32, device="cpu")
-    wp.launch(spread, room, [given.rows(room), 4, 6, idle, single, double, q], device="cpu")
+    wp.launch(spread, room, [given.rows(room, 4), 4, 6, idle, single, double, q], device="cpu")
     assert idle.numpy()[:room].tolist() == [0, 0, 0, 1, 1][:room]
     np.testing.assert_array_equal(double.numpy()[:3], portion.targets)
     np.testing.assert_array_equal(single.numpy()[:3], portion.targets.astype(np.float32))
@@ -99,7 +99,7 @@ def test_the_lane_is_chosen_that_reached_and_is_nearest() -> None:
     answers = Answers(targets, n, wp.get_device("cpu"))
     none = np.empty((targets, 0, n))
     portion = Portion(np.zeros((targets, 12)), state, none, 0, 0, False, accept, 1.0)
-    given = Given(targets, 0, n, wp.get_device("cpu"))
+    given = Given(targets, n, wp.get_device("cpu"))
     given.put(portion, targets)
 
     def flat(values: np.ndarray, kind: Any) -> Any:
@@ -110,7 +110,7 @@ def test_the_lane_is_chosen_that_reached_and_is_nearest() -> None:
         choose,
         targets,
         [
-            given.rows(targets), wp.array(ranges, dtype=wp.float64, device="cpu"), flat(q, wp.float64),
+            given.rows(targets, 0), wp.array(ranges, dtype=wp.float64, device="cpu"), flat(q, wp.float64),
             flat(errors, wp.float64), counts[0], lanes, counts[1], 2, *accept, answers.rows(targets),
         ],
         device="cpu",
