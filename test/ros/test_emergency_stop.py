@@ -14,9 +14,9 @@ from trajectory_msgs.msg import JointTrajectory
 
 import kinopt_ros.ros.topics.emergency_stop as emergency_stop
 from kinopt_ros.planning.scene_holder import SceneHolder
-from kinopt_ros.planning.servo.brake import quickest_stop
 from kinopt_ros.planning.servo.commanded import Commanded, begun
 from kinopt_ros.planning.servo.setup import servo_setup
+from kinopt_ros.planning.servo.stop import quickest_stop
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.robot.urdf import robot_from_urdf

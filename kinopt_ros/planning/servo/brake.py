@@ -1,6 +1,13 @@
-"""Emergency stop: the quickest way to end a motion."""
+"""Brakes for controllers whose time is not known: one quintic to rest, from wherever they have the joints.
+
+The quintic of one joint from position p, velocity v and acceleration a to rest at r, T seconds later, is
+p + v T f1(x) + a T^2 f2(x) + (r - p) f3(x), x = t / T. It and its derivatives are linear in r. So what a joint may do
+on its way says, for each T, in which interval r has to be: nothing has to be searched but T.
+"""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated
 
 import numpy as np
@@ -8,65 +15,52 @@ import numpy as np
 from kinopt_ros.array import Float64
 from kinopt_ros.planning.servo.commanded import Commanded
 from kinopt_ros.planning.servo.setup import ServoSetup
-from kinopt_ros.trajectory.braking import MotionState, braking_time, pieces_to_rest, planning_limits
+from kinopt_ros.trajectory.braking import MotionState, braking_time, planning_limits
 from kinopt_ros.trajectory.interpolation import evaluate
 from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND, JointTrajectory
-from kinopt_ros.verification.verify import VerifiedMotion
 
-SOFTER = 1.5
-"""Times the quickest brake that one by a single quintic takes: its acceleration has a peak, where that one is even."""
 SHORTEST = 0.1
 """Least time of such a brake, s: what is measured may be a little beside where a controller has a joint."""
-_NO_WAY = 5e-3
-"""Way of a brake that does not matter, s."""
-_STEP = 1.1
-"""Factor between two times that are tried for a brake."""
-_HARDEST, _SLOWEST, _LONGEST = 0.6, 4.0, 1.0
-"""Times the quickest brake from and up to which brakes are tried, and seconds up to which they are in any case."""
-_PATIENCE = 6
-"""Number of times that may be tried in vain, one after the other, before the best brake so far is taken."""
-_WAYS = (0.5, 0.45, 0.4)
-"""Shares of the way at the velocity of its begin that are tried for a brake; a shorter one turns back."""
-_AHEAD = (0.5, 0.7, 1.0)
-"""Shares of a brake's time at which, in the motion that it ends, the place is where it may come to rest."""
-_FASTER = 5.0
-"""How much worse it is to be beyond a limit of velocity than one of acceleration."""
-_BESIDE = 3e-3
-"""Distance beyond where the joints may go that is as bad as a limit of acceleration that is just kept, rad or m."""
-_SAMPLES = 41
-_KEPT = 1.0 + 1e-6
-_PARTS = ("position", "velocity", "acceleration")
-_ON_THE_WAY = 3
+_ENDING = 0.03
+"""Least time of one from a motion that ends sooner than that, s."""
+_LONGER, _HARDEST, _SLOWEST, _LONGEST = 1.08, 0.6, 4.0, 1.0
+"""Factor between two times that are tried, times the quickest brake from and up to which they are, and seconds up to
+which they are in any case."""
+_SOON = 2.5
+"""Times the quickest brake up to which one is preferred that is kinder."""
+_NEVER_LATER = 0.02
+"""Seconds that a brake may take beyond the end of its motion."""
+_ON_THE_WAY = 5
 """Number of times on its way that a brake is made for."""
-LEAD = 10_000_000
-"""Time until a brake begins, ns, as it has to arrive before."""
-
-
-def quickest_stop(
-    setup: ServoSetup, last: Commanded, now: int, q: Annotated[Float64, "nq"], lead: int = LEAD
-) -> tuple[Commanded, VerifiedMotion]:
-    """Plan and check a motion to rest, as fast as the robot's own limits allow, without scaling.
-
-    Args:
-        setup: the robot, and the joints that move.
-        last: the motion that is to end.
-        now: ns of the clock.
-        q: the whole robot; values of the joints that move do not matter.
-        lead: ns until it begins.
-    """
-    limits = planning_limits(setup.unscaled)
-    leave = last.near_waypoint(now + lead)
-    stop = last.going_on(now, leave, pieces_to_rest(last.at(leave), limits))
-    return stop, setup.check(stop.trajectory, last.at(stop.start), q, braking=True)
-
-
-def leads_beyond(stop: Commanded, motion: Commanded, now: int) -> float:
-    """Return how far a stop goes beyond where what is left of its motion leads, rad or m; 0 if it stays inside.
-
-    That of a joint that slows down already takes its acceleration back to zero first, and so goes on for longer.
-    """
-    allowed, places = _places(motion.rest(now)), _places(stop.trajectory)
-    return max(0.0, _beyond(places, (allowed.min(axis=0), allowed.max(axis=0))))
+_LOOK_EVERY = 0.01
+"""s between two looks at where a motion leads."""
+_GOOD = (
+    (0.985, 1.0, 1e-3),
+    (1.14, 1.03, 1e-3),
+    (1.3, 1.05, 2e-3),
+    (1.4, 1.09, 5e-3),
+    (1.5, 1.09, 0.02),
+    (1.7, 1.09, 0.02),
+)
+"""What brakes may do, in the order of trial: shares of the limits of acceleration and velocity, and distances beyond
+where their motion leads (rad or m). From a motion that slows down as fast as it may, no quintic to its end keeps its
+limit of acceleration."""
+_LEAST_BAD = ((1.5, 1.09), (2.0, 1.3), (4.0, 2.0), (np.inf, np.inf))
+"""The same, without regard to where joints go on their way. What goes on at speed just before its limit cannot stay
+inside: it is not torn back."""
+_KEPT = 1.0 + 1e-6
+_SAME = 1e-9
+_X = np.linspace(0.0, 1.0, 21)[1:, None]
+_POSITION = np.array([_X - 6 * _X**3 + 8 * _X**4 - 3 * _X**5,
+                      0.5 * _X**2 - 1.5 * _X**3 + 1.5 * _X**4 - 0.5 * _X**5,
+                      10 * _X**3 - 15 * _X**4 + 6 * _X**5])  # fmt: skip
+_VELOCITY = np.array([1 - 18 * _X**2 + 32 * _X**3 - 15 * _X**4,
+                      _X - 4.5 * _X**2 + 6 * _X**3 - 2.5 * _X**4,
+                      30 * _X**2 - 60 * _X**3 + 30 * _X**4])  # fmt: skip
+_ACCELERATION = np.array([-36 * _X + 96 * _X**2 - 60 * _X**3,
+                          1 - 9 * _X + 18 * _X**2 - 10 * _X**3,
+                          60 * _X - 180 * _X**2 + 120 * _X**3])  # fmt: skip
+"""f1, f2 and f3 on the way of a brake, and their derivatives."""
 
 
 def brake_from_measured(
@@ -82,9 +76,7 @@ def brake_from_measured(
         position: as measured, rad or m.
         velocity: as measured, rad/s or m/s.
     """
-    still = np.zeros_like(velocity)
-    quickest = braking_time(velocity, planning_limits(setup.unscaled), still)
-    return _brake(setup, MotionState(position, velocity, still), max(SOFTER * quickest, SHORTEST))
+    return brake_from_any(setup, [MotionState(position, velocity, np.zeros_like(velocity))])
 
 
 def brake_on_the_way(
@@ -103,8 +95,6 @@ def brake_on_the_way(
         velocity: as measured, rad/s or m/s.
         way: the longest way, s.
     """
-    if way < _NO_WAY:
-        return brake_from_measured(setup, gone_on(setup, position, velocity, way), velocity)
     still = np.zeros_like(velocity)
     return brake_from_any(
         setup,
@@ -139,139 +129,201 @@ def spread(earliest: float, latest: float) -> list[float]:
 
 
 def brake_from_any(
-    setup: ServoSetup, states: Sequence[MotionState], ahead: tuple[Commanded, int] | None = None
+    setup: ServoSetup, states: Sequence[MotionState], ahead: tuple[Commanded, int, int] | None = None
 ) -> JointTrajectory:
     """Return a brake of two points, as ``brake_from_measured``, that keeps the limits of velocity and acceleration from
     whichever of some states a controller has the joints in when it comes, and goes no farther than the joints may: to
-    their limits and, if they are in a motion, to where that would have led. It is as quick as that allows; if nothing
-    does, it breaks them the least.
+    their limits and, if they are in a motion, to where that would have led meanwhile. It is as quick as that allows; if
+    nothing does, it breaks them the least, and rather goes on than pulls harder.
 
     Args:
         setup: the robot, and the joints.
         states: in which the joints may be; the one in the middle is the most likely.
-        ahead: the motion that the joints are in, and the time in it (ns of its clock) of the state in the middle. The
-            brake comes to rest on its way, which was looked at.
+        ahead: the motion that the joints are in, and the earliest and the latest time in it (ns of its clock) of the
+            states. The brake comes to rest on its way, which was looked at, and hardly later than the motion would.
     """
-    middle = states[len(states) // 2]
-    still = np.zeros_like(middle.velocity)
-    quickest = max(braking_time(middle.velocity, planning_limits(setup.unscaled), still), SHORTEST)
-    room = _room(setup, states, ahead)
-    seconds, end = max(_HARDEST * quickest, SHORTEST), max(_SLOWEST * quickest, _LONGEST)
-    best, least, worse = _brake(setup, middle, quickest), np.inf, 0
-    while seconds <= end and worse < _PATIENCE:
-        worse += 1
-        for rest in _rests(middle, seconds, room, ahead):
-            brake = _to_rest(setup, middle, rest, seconds)
-            badness = _badness(setup, states, brake.position[-1], seconds, room)
-            if badness < least:
-                best, least, worse = brake, badness, 0
-        if least <= _KEPT:
+    ways = _Ways.from_states(setup, states, ahead)
+    later: JointTrajectory | None = None
+    for harder, faster, beyond in _GOOD:
+        lower, upper = ways.kept(harder, faster)
+        least, most = ways.inside(beyond)
+        lower, upper = np.maximum(lower, least), np.minimum(upper, most)
+        good = (lower <= upper + _SAME).all(axis=1)
+        if not good.any():
+            continue
+        best = int(np.argmax(good))
+        brake = ways.brake(best, ways.on_the_way(lower[best], upper[best]))
+        if ways.soon[best]:
+            return brake
+        later = later or brake
+    return later or _least_bad(ways)
+
+
+def _between_lengths(shortest: float, longest: float) -> Annotated[Float64, "G"]:
+    """Return lengths of brakes to try, s."""
+    return np.geomspace(shortest, longest, 2 + int(np.log(longest / shortest) / np.log(_LONGER)))
+
+
+def _least_bad(ways: "_Ways") -> JointTrajectory:
+    """Return the brake that goes the least too far of those that pull no harder than has to be."""
+    for harder, faster in _LEAST_BAD:
+        lower, upper = ways.kept(harder, faster)
+        lower, upper = np.maximum(lower, ways.lower), np.minimum(upper, ways.upper)
+        possible = (lower <= upper + _SAME).all(axis=1)
+        if possible.any():
             break
-        seconds *= _STEP
-    return best
+    rests = np.clip(ways.inside_most(), lower, upper)
+    best = int(np.argmin(np.where(possible, ways.too_far(rests), np.inf)))
+    return ways.brake(best, rests[best])
 
 
-_Room = tuple[Annotated[Float64, "n"], Annotated[Float64, "n"]]
-"""Lowest and highest places of joints, rad or m."""
+@dataclass(frozen=True, eq=False)
+class _Ways:
+    """Quintics to rest from K states of n joints that take G different times."""
 
+    setup: ServoSetup
+    lengths: Annotated[Float64, "G"]
+    """Seconds, rising."""
+    soon: Annotated[np.typing.NDArray[np.bool_], "G"]
+    """Whether it takes not much longer than the quickest brake."""
+    p: Annotated[Float64, "K 1 n"]
+    v: Annotated[Float64, "K 1 n"]
+    a: Annotated[Float64, "K 1 n"]
+    middle: MotionState
+    lower: Annotated[Float64, "n"]
+    """Lowest places of joints: their limits, or where they may be already."""
+    upper: Annotated[Float64, "n"]
+    lowest: Annotated[Float64, "G n"]
+    """Lowest places that the motion would have led to meanwhile."""
+    highest: Annotated[Float64, "G n"]
+    places: Annotated[Float64, "M n"]
+    """Places on the way of the motion, or of joints that slow down, where they may come to rest."""
 
-def _room(setup: ServoSetup, states: Sequence[MotionState], ahead: tuple[Commanded, int] | None) -> _Room:
-    """Return where joints may go: inside their limits or, in a motion, where what is left of it goes; and where they
-    may be already."""
-    at = np.array([state.position for state in states])
-    if ahead is None:
+    @staticmethod
+    def from_states(
+        setup: ServoSetup, states: Sequence[MotionState], ahead: tuple[Commanded, int, int] | None
+    ) -> "_Ways":
+        middle = states[len(states) // 2]
+        p, v, a = (
+            np.array([getattr(state, name) for state in states])
+            for name in ("position", "velocity", "acceleration")
+        )
+        still = np.zeros_like(middle.velocity)
+        quickest = max(braking_time(middle.velocity, planning_limits(setup.unscaled), still), SHORTEST)
+        shortest, longest = max(_HARDEST * quickest, SHORTEST), max(_SLOWEST * quickest, _LONGEST)
         limits, index = setup.robot.limits, setup.variables
-        places = np.array([limits.lower[index], limits.upper[index]])
-    else:
-        motion, time = ahead
-        places = _places(motion.rest(time))
-    places = np.concatenate([places, at])
-    return places.min(axis=0), places.max(axis=0)
+        lower = np.minimum(limits.lower[index], p.min(axis=0))
+        upper = np.maximum(limits.upper[index], p.max(axis=0))
+        if ahead is None:
+            lengths = _between_lengths(shortest, longest)
+            lowest, highest = (np.tile(side, (len(lengths), 1)) for side in (lower, upper))
+            places = middle.position + np.linspace(0.0, longest, 41)[:, None] * middle.velocity
+        else:
+            motion, earliest, last = ahead
+            left = max((motion.end - earliest) / NANOSECONDS_PER_SECOND, _ENDING)
+            latest = min(max(left + _NEVER_LATER, quickest), longest)
+            lengths = _between_lengths(min(shortest, left), latest)
+            lengths = np.unique(np.append(lengths, left)) if left < latest else lengths
+            begin = (earliest - motion.start) / NANOSECONDS_PER_SECOND
+            later = (last - earliest) / NANOSECONDS_PER_SECOND
+            seconds = np.linspace(0.0, later + latest, 2 + int((later + latest) / _LOOK_EVERY))
+            places = evaluate(motion.trajectory, begin + seconds)[0]
+            until = np.searchsorted(seconds, later + lengths, side="right") - 1
+            lowest = np.minimum(np.minimum.accumulate(places)[until], p.min(axis=0))
+            highest = np.maximum(np.maximum.accumulate(places)[until], p.max(axis=0))
+        soon = (lengths <= max(_SOON * quickest, lengths[0])) | (ahead is None)
+        p, v, a = p[:, None], v[:, None], a[:, None]
+        return _Ways(setup, lengths, soon, p, v, a, middle, lower, upper, lowest, highest, places)
+
+    @cached_property
+    def _parts(self) -> list[tuple[Annotated[Float64, "G K X n"], Annotated[Float64, "G 1 X 1"]]]:
+        """Positions, velocities and accelerations on the ways: what does not depend on where they come to rest, and
+        what each unit of that adds."""
+        T = self.lengths[:, None, None, None]
+        parts = []
+        for power, (f1, f2, f3) in enumerate((_POSITION, _VELOCITY, _ACCELERATION)):
+            given = self.v * T * f1 + self.a * T**2 * f2 - self.p * f3
+            if power == 0:
+                given = given + self.p
+            parts.append((given / T**power, f3 / T**power))
+        return parts
+
+    def kept(
+        self, harder: float, faster: float
+    ) -> tuple[Annotated[Float64, "G n"], Annotated[Float64, "G n"]]:
+        """Return between which places joints have to come to rest to keep shares of their limits of acceleration and
+        velocity; who is faster than that already need not be slower at once."""
+        own, now = self.setup.unscaled, np.abs(self.v)
+        velocity = np.maximum(faster * _KEPT * own.velocity, _KEPT * now)
+        acceleration = np.maximum(harder * _KEPT * own.acceleration, _KEPT * np.abs(self.a))
+        slow, gentle = (
+            _between(part, -most, most)
+            for part, most in zip(self._parts[1:], (velocity, acceleration), strict=True)
+        )
+        return np.maximum(slow[0], gentle[0]), np.minimum(slow[1], gentle[1])
+
+    def inside(self, beyond: float) -> tuple[Annotated[Float64, "G n"], Annotated[Float64, "G n"]]:
+        """Return between which places joints have to come to rest to go nowhere but where they may, or so far beyond
+        where the motion leads."""
+        lowest, highest = (
+            np.maximum(self.lowest - beyond, self.lower),
+            np.minimum(self.highest + beyond, self.upper),
+        )
+        least, most = _between(self._parts[0], lowest[:, None, None], highest[:, None, None])
+        return np.maximum(least, lowest), np.minimum(most, highest)
+
+    def inside_most(self) -> Annotated[Float64, "G n"]:
+        """Return the places nearest to where joints have to come to rest to go nowhere but where they may."""
+        least, most = self.inside(0.0)
+        with np.errstate(invalid="ignore"):  # joints without limits have no middle, and need none
+            wanted = np.where(least <= most, np.clip(self._gently(), least, most), 0.5 * (least + most))
+        return np.clip(wanted, self.lower, self.upper)
+
+    def too_far(self, rests: Annotated[Float64, "G n"]) -> Annotated[Float64, "G"]:
+        """Return how far the ways to some places go beyond where joints may go, rad or m."""
+        given, slope = self._parts[0]
+        position = given + slope * rests[:, None, None]
+        lower, upper = np.maximum(self.lowest, self.lower), np.minimum(self.highest, self.upper)
+        beyond = np.maximum(position - upper[:, None, None], lower[:, None, None] - position)
+        return np.asarray(np.maximum(beyond.max(axis=(1, 2, 3)), 0.0))
+
+    def _gently(self) -> Annotated[Float64, "G n"]:
+        """Return where the quintics end whose accelerations end as gently as they can."""
+        T, one = self.lengths[:, None], self.middle
+        return np.asarray(one.position + 0.5 * T * one.velocity + T * T / 12.0 * one.acceleration)
+
+    def on_the_way(
+        self, lower: Annotated[Float64, "n"], upper: Annotated[Float64, "n"]
+    ) -> Annotated[Float64, "n"]:
+        """Return the place between two that is nearest to the way of a motion, or of joints that slow down together."""
+        away = np.maximum(np.maximum(lower - self.places, self.places - upper), 0.0).max(axis=1)
+        near = np.flatnonzero(away <= away.min() + _SAME)
+        # Of several, the one in the middle: all of them can be reached.
+        return np.clip(self.places[near[len(near) // 2]], np.minimum(lower, upper), upper)
+
+    def brake(self, which: int, rest: Annotated[Float64, "n"]) -> JointTrajectory:
+        """Return a brake of two points to a place."""
+        still = np.zeros_like(rest)
+        state = self.middle
+        return JointTrajectory(
+            self.setup.joints,
+            np.array([0.0, self.lengths[which]]),
+            np.array([state.position, rest]),
+            np.array([state.velocity, still]),
+            np.array([still, still]),
+        )
 
 
-def _places(motion: JointTrajectory) -> Annotated[Float64, "T n"]:
-    """Return where a motion goes."""
-    return evaluate(motion, np.linspace(0.0, motion.duration, _SAMPLES))[0]
-
-
-def _beyond(places: Annotated[Float64, "T n"], room: _Room) -> float:
-    """Return how far places are beyond a room, rad or m; negative if all are inside."""
-    lower, upper = room
-    return float(np.maximum(places - upper, lower - places).max())
-
-
-def _rests(
-    state: MotionState, seconds: float, room: _Room, ahead: tuple[Commanded, int] | None
-) -> list[Annotated[Float64, "n"]]:
-    """Return places at which a brake from a state may come to rest after so many seconds."""
-    rests = [np.clip(_gently(state, seconds, way), *room) for way in _WAYS]
-    if ahead is not None:
-        motion, time = ahead
-        rests += [
-            motion.at(time + round(share * seconds * NANOSECONDS_PER_SECOND)).position for share in _AHEAD
-        ]
-    return rests
-
-
-def _gently(state: MotionState, seconds: float, way: float) -> Annotated[Float64, "n"]:
-    """Return where a brake ends that takes so long, and such a share of the way at the velocity of its begin.
-
-    Half of it is where a quintic ends whose acceleration ends as gently as it can.
-    """
-    return np.asarray(
-        state.position + way * seconds * state.velocity + seconds * seconds / 12.0 * state.acceleration
-    )
-
-
-def _brake(setup: ServoSetup, state: MotionState, seconds: float) -> JointTrajectory:
-    """Return a brake of two points that takes so long, and ends gently."""
-    return _to_rest(setup, state, _gently(state, seconds, 0.5), seconds)
-
-
-def _to_rest(
-    setup: ServoSetup, state: MotionState, rest: Annotated[Float64, "n"], seconds: float
-) -> JointTrajectory:
-    """Return a brake of two points to a place inside the limits; a joint that is measured outside stays there."""
-    limits, index = setup.robot.limits, setup.variables
-    position, velocity = state.position, state.velocity
-    rest = np.clip(rest, np.minimum(limits.lower[index], position), np.maximum(limits.upper[index], position))
-    still = np.zeros_like(velocity)
-    return JointTrajectory(
-        setup.joints,
-        np.array([0.0, seconds]),
-        np.array([position, rest]),
-        np.array([velocity, still]),
-        np.array([still, still]),
-    )
-
-
-def _badness(
-    setup: ServoSetup,
-    states: Sequence[MotionState],
-    rest: Annotated[Float64, "n"],
-    seconds: float,
-    room: _Room,
-) -> float:
-    """Return how bad the quintics from some states to rest are; at most 1 if nothing is wrong.
-
-    It is the largest share of a limit of acceleration or, weighed, of velocity, where who is faster than that already
-    need not be slower at once, or the largest distance beyond the room as a share of ``_BESIDE``.
-    """
-    begin = [np.concatenate([getattr(state, name) for state in states]) for name in _PARTS]
-    end = np.tile(rest, len(states))
-    still = np.zeros_like(end)
-    ways = JointTrajectory(
-        tuple(map(str, range(len(end)))),
-        np.array([0.0, seconds]),
-        *(np.array(rows) for rows in zip(begin, (end, still, still), strict=True)),
-    )
-    position, velocity, acceleration = evaluate(ways, np.linspace(0.0, seconds, _SAMPLES))
-    lower, upper = (np.tile(side, len(states)) for side in room)
-    beyond = _beyond(position, (lower, upper))
-    limits = setup.unscaled
-    most = [np.tile(limit, len(states)) for limit in (limits.velocity, limits.acceleration)]
-    faster, harder = (
-        float((np.abs(values) / np.maximum(limit, np.abs(values[0]))).max())
-        for values, limit in zip((velocity, acceleration), most, strict=True)
-    )
-    return max(beyond / _BESIDE, 1.0 + _FASTER * (faster - 1.0), harder)
+def _between(
+    part: tuple[Annotated[Float64, "G K X n"], Annotated[Float64, "G 1 X 1"]],
+    least: Annotated[Float64, "... n"],
+    most: Annotated[Float64, "... n"],
+) -> tuple[Annotated[Float64, "G n"], Annotated[Float64, "G n"]]:
+    """Return between which values r has to be for least <= given + slope r <= most everywhere."""
+    given, slope = part
+    flat = np.abs(slope) < 1e-6 * np.abs(slope).max(axis=2, keepdims=True)
+    by = np.where(flat, 1.0, slope)
+    one, other = (least - given) / by, (most - given) / by
+    lower = np.where(flat, -np.inf, np.minimum(one, other)).max(axis=(1, 2))
+    upper = np.where(flat, np.inf, np.maximum(one, other)).min(axis=(1, 2))
+    return lower, upper

@@ -9,10 +9,10 @@ import numpy as np
 
 from kinopt_ros.array import Float64
 from kinopt_ros.errors import KinoptError
-from kinopt_ros.planning.servo.brake import LEAD, quickest_stop
 from kinopt_ros.planning.servo.commanded import Commanded
 from kinopt_ros.planning.servo.setup import PATIENCE, ServoSetup
 from kinopt_ros.planning.servo.step import Step, Wish, servo_step
+from kinopt_ros.planning.servo.stop import LEAD, quickest_stop
 from kinopt_ros.status import Status
 from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND
 from kinopt_ros.verification.sweep import first_contact

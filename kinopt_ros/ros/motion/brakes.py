@@ -30,6 +30,9 @@ ON_THE_WAY = 0.03
 """Longest time that a brake is on its way, s, besides that of the slowest joint states lately."""
 LATEST_BEGIN, _LOOK_EVERY = 500_000_000, 2_500_000
 """How far a controller may be behind a motion, ns, and the time between two looks at where it is."""
+_ATTEMPTS, _STALE = 5, 10_000_000
+"""How often a brake is made that takes longer than that, ns: if the process slept meanwhile, the robot is by then
+farther than it was made for."""
 _ALIKE = 2e-3
 """Difference between states that measurements do not tell apart, rad or m."""
 
@@ -61,18 +64,25 @@ def brake_of(context: Context, running: Published) -> TrajectoryMessage:
     """
     robot, joints = running.robot, tuple(running.message.joint_names)
     setup = servo_setup(robot, robot.root_link, robot.root_link, joints)
-    now = int(context.node.get_clock().now().nanoseconds)
     commanded = commanded_of(running)
-    states, time = _where(setup, commanded, context.joint_states.of(robot), now, context)
-    ahead = None if time is None else (commanded, time)
-    return trajectory_message(brake_from_any(setup, states, ahead), robot.root_link)
+    for _ in range(_ATTEMPTS):
+        now = _now(context)
+        states, times = _where(setup, commanded, context.joint_states.of(robot), now, context)
+        brake = brake_from_any(setup, states, None if times is None else (commanded, *times))
+        if _now(context) - now <= _STALE:
+            break
+    return trajectory_message(brake, robot.root_link)
+
+
+def _now(context: Context) -> int:
+    return int(context.node.get_clock().now().nanoseconds)
 
 
 def _where(
     setup: ServoSetup, commanded: Commanded, state: RobotState, now: int, context: Context
-) -> tuple[list[MotionState], int | None]:
-    """Return where a controller may have the joints of a motion when a brake comes, and at which time of the motion the
-    one in the middle is; None if they are not in it."""
+) -> tuple[list[MotionState], tuple[int, int] | None]:
+    """Return where a controller may have the joints of a motion when a brake comes, and between which times of it that
+    is; None if they are not in it."""
     index = setup.variables
     behind = float(state.behind[index].max())
     heard = (
@@ -81,10 +91,10 @@ def _where(
         and credible(setup, state)
     )
     if not heard:  # it is in the motion, and may be a little behind
-        return [commanded.at(now - late) for late in (LAG, LAG // 2, 0)], now - LAG // 2
+        return [commanded.at(now - late) for late in (LAG, LAG // 2, 0)], (now - LAG, now)
     lead = round(behind * NANOSECONDS_PER_SECOND)
     found = _times_in(setup, commanded, state, now - lead, context.parameter("servo.tracking_tolerance"))
-    time = None
+    between = None
     if found is None:
         velocity = state.seen_velocity[index]
         at = [
@@ -96,12 +106,14 @@ def _where(
             round(seen) + lead + round(way)
             for seen, way in zip(spread(*found), _ways(setup, state), strict=True)
         ]
-        time = times[len(times) // 2]
+        between = (times[0], times[-1])
         at = _gone_on_in(setup, commanded, state, found[1], times)
     if lead <= LAG and (state.late[index] <= LATEST).all():
-        return at, time
+        return at, between
     # Messages that lie unread for long may be older than is known: the motion may have gone on as commanded.
-    return [commanded.at(now - LAG), *at, commanded.at(now)], time
+    if between is not None:
+        between = (min(between[0], now - LAG), max(between[1], now))
+    return [commanded.at(now - LAG), *at, commanded.at(now)], between
 
 
 def _gone_on_in(

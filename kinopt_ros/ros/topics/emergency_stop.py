@@ -9,9 +9,10 @@ import numpy as np
 
 from kinopt_ros.array import Float64
 from kinopt_ros.errors import KinoptError, StartStateError
-from kinopt_ros.planning.servo.brake import LEAD, brake_on_the_way, gone_on, leads_beyond, quickest_stop
+from kinopt_ros.planning.servo.brake import brake_on_the_way, gone_on
 from kinopt_ros.planning.servo.commanded import Commanded
 from kinopt_ros.planning.servo.setup import PATIENCE, ServoSetup, servo_setup
+from kinopt_ros.planning.servo.stop import LEAD, only_slows, quickest_stop
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import sentence_of, trajectory_message
 from kinopt_ros.ros.motion.brakes import credible
@@ -37,9 +38,6 @@ _NOTHING = "no motion that this node has published is running"
 LEADS = (LEAD, 4 * LEAD, 16 * LEAD)
 """Times until a stop begins, ns, in the order of trial, besides its way to the controller: a busy machine needs longer
 until it is sent."""
-_NOT_LONG, _BEYOND = 2.0, 1e-3
-"""Times a stop's duration that what is left of a motion may take, which is let come to rest where the stop would go
-farther beyond where it leads than that, rad or m."""
 _STILL_SENT = ("position limits", "velocity limits", "acceleration limits", "jerk limits")
 """Checks that the stop of one of this node's motions may fail and still be sent.
 
@@ -230,16 +228,10 @@ class EmergencyStop:
             stop, motion = quickest_stop(setup, published, now, state.q, lead + way)
             if self._now() + way < stop.leave:  # else a controller would jump to it
                 break
-        soon = published.end - now <= _NOT_LONG * (stop.end - now)
-        if stop.end >= published.end or (soon and leads_beyond(stop, published, now) > _BEYOND):
+        if stop.end >= published.end and only_slows(setup, published, now):
             self._stopped[-1] = replace(
                 self._stopped[-1], end=published.end, position=published.trajectory.position[-1]
             )
-            if stop.end < published.end:
-                return (
-                    f"the motion that runs is at rest in {(published.end - now) / 1e9:.3f} s: a quicker stop would go "
-                    "beyond where it leads"
-                )
             return "the motion that runs is at rest sooner than another one could be"
         found = motion.report.violations
         if not all(violation.check in _STILL_SENT for violation in found):

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 from kinopt_ros.array import Float64
-from kinopt_ros.planning.servo.brake import brake_on_the_way, leads_beyond
+from kinopt_ros.planning.motion import plan_joint_motion
+from kinopt_ros.planning.servo.brake import brake_from_any, brake_on_the_way, spread
 from kinopt_ros.planning.servo.commanded import Commanded
 from kinopt_ros.planning.servo.setup import ServoSetup, servo_setup
 from kinopt_ros.robot.sources import load_robot
-from kinopt_ros.trajectory.braking import braking_time, planning_limits
+from kinopt_ros.trajectory.braking import MotionState, braking_time, planning_limits
 from kinopt_ros.trajectory.interpolation import evaluate
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 
@@ -73,8 +74,9 @@ def test_whichever_way_a_brake_takes_it_keeps_the_limits_from_any_state(seed: in
     assert ((brake.position[-1] >= lower - 1e-9) & (brake.position[-1] <= upper + 1e-9)).all()
     for spent in (*SPENT, *rng.random(5)):
         faster, harder = done(setup, brake, position + spent * way * velocity, velocity)
-        assert faster < (KEPT if room else 1.1)
-        assert harder < KEPT or not room
+        assert faster < (KEPT if room else 1.2)
+        # What goes on at speed just before its limit goes through it, and is not torn back.
+        assert harder < (KEPT if room else 1.75)
 
 
 @pytest.mark.parametrize("speed", [0.2, 1.0, 2.0])
@@ -89,20 +91,65 @@ def test_a_brake_keeps_the_limits_whenever_it_comes(speed: float, way: float) ->
         assert max(faster, harder) < 1.02
 
 
-@pytest.mark.parametrize("by", [-0.05, -0.01, 0.0, 0.004])
-def test_how_far_a_stop_leads_beyond_its_motion(by: float) -> None:
-    goal = np.zeros(7)
-    goal[[0, 3]] = 0.5, -0.4  # joints that move up, and down
-    motion = Commanded(rest_to_rest(READY, READY + goal, 1.0), 0, 10**9, 0)
-    now = 600_000_000
-    state = motion.at(now)
-    stop = rest_to_rest(state.position, READY + goal * (1.0 + by / 0.5), 0.3)
-    found = leads_beyond(Commanded(stop, now, now, now), motion, now)
-    assert found == pytest.approx(max(0.0, by), abs=1e-9)
+def test_a_brake_of_a_long_motion_sees_each_of_its_turns() -> None:
+    """Where a motion of 40 s goes was looked at once a second: a joint in a stroke out and back was told to rest where
+    it was, at five times its acceleration."""
+    setup = servo_setup(PANDA, PANDA.root_link, PANDA.root_link, JOINTS)
+    time = np.linspace(0.0, 40.0, 1601)
+    position = np.tile(READY, (len(time), 1))
+    velocity, acceleration = np.zeros_like(position), np.zeros_like(position)
+    turning = 2.0 * np.pi
+    position[:, 6] += 0.35 * np.sin(turning * time)
+    velocity[:, 6] = 0.35 * turning * np.cos(turning * time)
+    acceleration[:, 6] = -0.35 * turning**2 * np.sin(turning * time)
+    motion = Commanded(JointTrajectory(JOINTS, time, position, velocity, acceleration), 0, 40 * 10**9, 0)
+    for second in np.arange(0.02, 39.0, 0.93):
+        times = [round(1e9 * (second + later)) for later in spread(0.0, 0.03)]
+        states = [motion.at(time) for time in times]
+        brake = brake_from_any(setup, states, (motion, times[0], times[-1]))
+        assert brake.duration < 1.0
+        for state in states:
+            way = quintic(brake, state)
+            p, _, a = evaluate(way, np.linspace(0.0, way.duration, 101))
+            assert (np.abs(a) <= 1.05 * setup.unscaled.acceleration).all()
+            assert (np.abs(p - READY)[:, 6] < 0.352).all()
 
 
-def rest_to_rest(
-    start: Annotated[Float64, "n"], goal: Annotated[Float64, "n"], seconds: float
-) -> JointTrajectory:
-    still = np.zeros((2, 7))
-    return JointTrajectory(JOINTS, np.array([0.0, seconds]), np.array([start, goal]), still, still.copy())
+@pytest.mark.parametrize("seed", range(12))
+def test_a_brake_of_a_motion_to_a_limit_ends_inside_and_hardly_later(seed: int) -> None:
+    """It went through the limit by up to 9 mrad, and took up to twice as long as what was left of the motion."""
+    rng = np.random.default_rng(seed)
+    setup = servo_setup(PANDA, PANDA.root_link, PANDA.root_link, JOINTS)
+    start, goal = PANDA.default_q.copy(), PANDA.default_q.copy()
+    goal[:7] += rng.uniform(-0.5, 0.5, 7)
+    side = PANDA.limits.upper if seed % 2 else PANDA.limits.lower
+    goal[seed % 7] = side[seed % 7]
+    goal[:7] = np.clip(goal[:7], PANDA.limits.lower[:7], PANDA.limits.upper[:7])
+    planned = plan_joint_motion(PANDA, JOINTS, start, np.zeros(PANDA.nq), goal, 1.0, 1.0).trajectory
+    motion = Commanded(planned, 0, round(1e9 * planned.duration), 0)
+    for share in np.linspace(0.1, 0.99, 15):
+        now = round(share * motion.end)
+        times = [now + round(1e9 * later) for later in spread(0.0, 0.03)]
+        states = [motion.at(time) for time in times]
+        brake = brake_from_any(setup, states, (motion, times[0], times[-1]))
+        velocity = states[2].velocity
+        quickest = braking_time(velocity, planning_limits(setup.unscaled), np.zeros(7))
+        assert brake.duration <= max((motion.end - now) / 1e9, quickest, 0.03) + 0.021
+        for state in states:
+            way = quintic(brake, state)
+            p, v, a = evaluate(way, np.linspace(0.0, way.duration, 101))
+            beyond = np.maximum(p - PANDA.limits.upper[:7], PANDA.limits.lower[:7] - p)
+            assert beyond.max() < 1e-3
+            assert (np.abs(v) <= 1.12 * setup.unscaled.velocity).all()
+            assert (np.abs(a) <= 1.72 * setup.unscaled.acceleration).all()
+
+
+def quintic(brake: JointTrajectory, begin: MotionState) -> JointTrajectory:
+    """What a controller does that gets a brake in a state."""
+    still = np.zeros_like(begin.velocity)
+    rows = (
+        [begin.position, brake.position[-1]],
+        [begin.velocity, still],
+        [begin.acceleration, still],
+    )
+    return JointTrajectory(brake.joint_names, brake.time, *map(np.array, rows))

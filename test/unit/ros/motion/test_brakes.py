@@ -113,10 +113,10 @@ def test_a_brake_keeps_the_limits_whatever_the_joint_states_age(
     # A controller's quintic from a joint that is nearly as fast as it may be, and gets faster, overshoots in any case.
     # One that slows down already brakes a little harder, so as not to go on through where it was to come to rest.
     assert max(faster) < 1.12
-    assert max(harder) < 1.45
+    assert max(harder) < 1.55
     assert max(farther) < 0.01
     assert np.mean(np.array(faster) > 1.001) < 0.15
-    assert np.mean(np.array(harder) > 1.15) < 0.25
+    assert np.mean(np.array(harder) > 1.2) < 0.25
 
 
 @pytest.mark.parametrize("spent", [0.0, 0.05, 0.1])
@@ -136,7 +136,7 @@ def test_a_brake_keeps_the_limits_however_much_of_the_slowest_way_it_takes(lag: 
             harder.append(np.max(np.abs(acceleration) / ACCELERATION))
     # As above; it was 1.63 times the velocity.
     assert max(faster) < 1.2
-    assert max(harder) < 1.45
+    assert max(harder) < 1.72
     assert max(farther) < 0.02
 
 
@@ -154,6 +154,29 @@ def test_joint_states_that_lay_unread_for_long_take_no_robot_back_at_once() -> N
     _, velocity, acceleration = evaluate(way, np.linspace(0.0, stop.duration, 201))
     assert np.max(np.abs(velocity) / VELOCITY) < 1.001
     assert np.max(np.abs(acceleration) / ACCELERATION) < 1.001
+
+
+def test_a_brake_that_took_long_to_make_is_made_anew() -> None:
+    """Beside other work it came 0.1 to 0.3 s after the states that it was made from, and took the robot back there."""
+    moving = motion(0)
+    now = START + round(0.3e9 * moving.duration)
+    reads: list[int] = []
+
+    def clock() -> Any:
+        late = 150_000_000 if len(reads) > 0 else 0  # asleep while the first one is made
+        reads.append(now + late)
+        return SimpleNamespace(nanoseconds=now + late)
+
+    context = in_it(measured(moving, 0.3 * moving.duration, 0.0, now), now)
+    context.node = SimpleNamespace(get_clock=lambda: SimpleNamespace(now=clock))
+    context.joint_states = SimpleNamespace(
+        of=lambda robot: measured(moving, (reads[-1] - START) / 1e9, 0.0, reads[-1])
+    )
+    stop = trajectory_from_message(brake_of(context, published(moving)))
+    then = evaluate(moving, np.array([(reads[-1] - START) / 1e9]))
+    assert len(reads) == 4
+    fastest = int(np.argmax(np.abs(then[1][0])))
+    assert (stop.position[-1] - then[0][0])[fastest] * np.sign(then[1][0][fastest]) > 0.0
 
 
 def test_a_robot_that_is_elsewhere_is_stopped_from_where_it_is() -> None:

@@ -1,0 +1,94 @@
+"""Stops of motions whose time is known: quick, and nowhere but where the motion leads."""
+
+from typing import Annotated
+
+import numpy as np
+import pytest
+
+from kinopt_ros.array import Float64
+from kinopt_ros.planning.motion import plan_joint_motion
+from kinopt_ros.planning.servo.commanded import Commanded
+from kinopt_ros.planning.servo.setup import servo_setup
+from kinopt_ros.planning.servo.stop import leads_beyond, only_slows, quickest_stop
+from kinopt_ros.robot.sources import load_robot
+from kinopt_ros.trajectory.interpolation import evaluate
+from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
+
+PANDA = load_robot("panda")
+JOINTS = tuple(f"panda_joint{i + 1}" for i in range(7))
+READY = np.array([0.0, -0.7, 0.0, -2.0, 0.0, 1.5, 0.7])
+SETUP = servo_setup(PANDA, PANDA.root_link, PANDA.root_link, JOINTS)
+
+
+@pytest.mark.parametrize("by", [-0.05, -0.01, 0.0, 0.004])
+def test_how_far_a_stop_leads_beyond_its_motion(by: float) -> None:
+    goal = np.zeros(7)
+    goal[[0, 3]] = 0.5, -0.4  # joints that move up, and down
+    motion = Commanded(rest_to_rest(READY, READY + goal, 1.0), 0, 10**9, 0)
+    now = 600_000_000
+    state = motion.at(now)
+    stop = rest_to_rest(state.position, READY + goal * (1.0 + by / 0.5), 0.3)
+    found = leads_beyond(Commanded(stop, now, now, now), motion, now)
+    assert found == pytest.approx(max(0.0, by), abs=1e-9)
+
+
+def rest_to_rest(
+    start: Annotated[Float64, "n"], goal: Annotated[Float64, "n"], seconds: float
+) -> JointTrajectory:
+    still = np.zeros((2, 7))
+    return JointTrajectory(JOINTS, np.array([0.0, seconds]), np.array([start, goal]), still, still.copy())
+
+
+def planned(seed: int) -> Commanded:
+    """A motion as fast as the limits allow, of joints that go differently far."""
+    rng = np.random.default_rng(seed)
+    start, goal = PANDA.default_q.copy(), PANDA.default_q.copy()
+    goal[:7] = np.clip(
+        goal[:7] + rng.uniform(-1.5, 1.5, 7), PANDA.limits.lower[:7] + 0.01, PANDA.limits.upper[:7] - 0.01
+    )
+    motion = plan_joint_motion(PANDA, JOINTS, start, np.zeros(PANDA.nq), goal, 1.0, 1.0).trajectory
+    return Commanded(motion, 0, round(1e9 * motion.duration), 0)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_stop_goes_nowhere_but_where_its_motion_leads_and_is_no_faster(seed: int) -> None:
+    """The motion was let end where its stop would have gone beyond, and ran at up to 1.8 times the speed meanwhile."""
+    motion = planned(seed)
+    stops = 0
+    for share in np.linspace(0.05, 0.95, 19):
+        now = round(share * motion.end)
+        stop, _ = quickest_stop(SETUP, motion, now, PANDA.default_q)
+        assert leads_beyond(stop, motion, now) <= 1.1e-3
+        if stop.end >= motion.end and only_slows(SETUP, motion, now):
+            continue
+        stops += 1
+        _, before, _ = evaluate(motion.trajectory, np.linspace(now / 1e9, stop.leave / 1e9, 9))
+        _, velocity, acceleration = evaluate(
+            stop.trajectory, np.linspace(0.0, (stop.end - stop.start) / 1e9, 400)
+        )
+        fastest = (np.abs(before) / SETUP.unscaled.velocity).max()
+        assert (np.abs(velocity) / SETUP.unscaled.velocity).max() <= fastest + 0.2
+        assert (np.abs(acceleration) <= 1.51 * SETUP.unscaled.acceleration).all()
+        assert stop.end - now < 0.7e9
+    assert stops > 5
+
+
+def test_a_stop_along_its_motion_is_on_its_way() -> None:
+    """One joint slows down at its limit of acceleration, another one goes on."""
+    found = 0
+    for seed in range(8):
+        motion = planned(seed)
+        looks = evaluate(motion.trajectory, np.linspace(0.0, motion.trajectory.duration, 4000))[0]
+        for share in np.linspace(0.05, 0.95, 19):
+            stop, _ = quickest_stop(SETUP, motion, round(share * motion.end), PANDA.default_q)
+            way = evaluate(stop.trajectory, np.linspace(0.0, stop.trajectory.duration, 60))[0]
+            off = np.abs(way[:, None] - looks).max(axis=2).min(axis=1).max()
+            found += off < 2e-3 and stop.end < motion.end
+    assert found > 20
+
+
+def test_what_only_slows_down() -> None:
+    motion = planned(0)
+    assert not only_slows(SETUP, motion, round(0.05 * motion.end))
+    assert only_slows(SETUP, motion, round(0.95 * motion.end))
+    assert only_slows(SETUP, motion, motion.end)
