@@ -234,6 +234,7 @@ class MotionOutput:
         lost: Callable[[str], None],
         stops: int | None = None,
         joints: Iterable[str] | None = None,
+        at_once: bool = True,
     ) -> Claim:
         """Return the right to publish one motion, which somebody else may have had until now.
 
@@ -243,29 +244,42 @@ class MotionOutput:
                 thread, and must return at once.
             stops: how many there were when the motion was wanted; None: it is wanted now.
             joints: which are to move; None: any.
+            at_once: take the right now; else with the first motion that is published, so that one that is refused ends
+                nobody's.
 
         Raises:
             EmergencyStopError: there is one, or was one since.
             ClosedError: nothing may move.
         """
-        claim = Claim(self, lost, None if joints is None else frozenset(joints))
+        claim = Claim(self, owner, lost, stops, None if joints is None else frozenset(joints))
+        if at_once:
+            self._take(claim)
+        else:
+            self._check_open(stops)
+        return claim
+
+    def _check_open(self, stops: int | None) -> None:
+        """Raise KinoptError if nothing may move; arguments and errors as of ``claim``."""
+        if self._closed is not None:
+            raise type(self._closed)(str(self._closed))
+        if self._halted:
+            raise EmergencyStopError(
+                "there is an emergency stop: nothing moves until false comes on ~/emergency_stop"
+            )
+        if stops is not None and stops != self._stops:
+            raise EmergencyStopError(
+                "there was an emergency stop since this motion was asked for: what was asked for before it moves nothing"
+            )
+
+    def _take(self, claim: Claim) -> None:
+        """Take a right from all that have one of its joints."""
         with self._lock:
-            if self._closed is not None:
-                raise type(self._closed)(str(self._closed))
-            if self._halted:
-                raise EmergencyStopError(
-                    "there is an emergency stop: nothing moves until false comes on ~/emergency_stop"
-                )
-            if stops is not None and stops != self._stops:
-                raise EmergencyStopError(
-                    "there was an emergency stop since this motion was asked for: what was asked for before it moves "
-                    "nothing"
-                )
+            self._check_open(claim.stops)
+            claim.waits = False
             before = [one for one in self._rights if _share(one.joints, claim.joints)]
             self._rights = (*(one for one in self._rights if one not in before), claim)
         for one in before:
-            one.lost(owner)
-        return claim
+            one.lost(claim.owner)
 
     def publish(
         self,
@@ -281,8 +295,10 @@ class MotionOutput:
 
         def send() -> bool:
             with self._lock:
-                if claim not in self._rights or not agreed():
+                if not (claim.waits or claim in self._rights) or not agreed():
                     return False
+                if claim.waits:
+                    self._take(claim)
                 if not keep:
                     self.give_up(claim)
                 self._stamp(message, planned.loaded.model)
