@@ -21,6 +21,7 @@ from kinopt_ros.objectives.problem import ObjectiveProblem
 from kinopt_ros.objectives.result import ObjectiveResult
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.problems.trajectory import TrajectoryProblem
+from kinopt_ros.problems.trajectory_validation import check_trajectory_problem
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.solvers.base import Feature, Solver
 from kinopt_ros.solvers.judgement import PluginError
@@ -331,6 +332,53 @@ class SolverPool:
             allow_fallback,
         )
 
+    def check_trajectory(
+        self,
+        problem: TrajectoryProblem,
+        solver: str = AUTO,
+        allow_fallback: bool = True,
+        costs: Sequence[Cost] = (),
+    ) -> None:
+        """Look whether a motion can be planned, as far as what is asked for tells. Returns at once.
+
+        Raises:
+            KinoptError: the problem is malformed, the name unknown, or each solver that may answer refuses it. One that
+                is being prepared may not.
+        """
+        from kinopt_ros.planning.objective_trajectories import POINTS, check_with_costs
+
+        def check(able: Solver) -> None:
+            if costs:
+                able.check_supported_costs(costs, POINTS)
+            else:
+                able.check_optimizes()
+                able.check_supported_trajectory(problem)
+
+        check_trajectory_problem(problem, self.robot)
+        if costs:
+            check_with_costs(self.robot, problem, costs)
+            solver, reason = self._for_objectives(costs, POINTS, solver, allow_fallback)
+            allow_fallback = allow_fallback and not reason
+        refusal: KinoptError | None = None
+        for name in (solver, *self._others(solver, allow_fallback)):
+            try:
+                check(self.get(name))
+            except NotReadyError:
+                return
+            except (SolverUnavailableError, UnsupportedFeatureError) as error:
+                refusal = refusal or error
+            else:
+                return
+        if refusal is not None:
+            raise refusal
+
+    def _others(self, solver: str, allow_fallback: bool) -> list[str]:
+        """Return the names of the solvers that may take over from one, in order."""
+        if not allow_fallback:
+            return []
+        asked = solver_class(AUTO).name if solver == AUTO else solver
+        return [other for other in self._chain or by_preference(solver_names()) if other != asked]
+
     def _for_poses(self, solver: Solver) -> Solver | None:
         """Return who finds configurations at poses for a solver of trajectories: itself (None), or else the first of
         the prepared ones that can."""
@@ -384,13 +432,11 @@ class SolverPool:
         except unable as refusal:
             if not allow_fallback:
                 raise
-            asked = solver_class(solver).name if solver == AUTO else solver
-            for other in self._chain or by_preference(solver_names()):
-                if other != asked:
-                    try:
-                        return Pooled(self._ask(ask, self.get(other), True), str(refusal))
-                    except unable:
-                        continue
+            for other in self._others(solver, allow_fallback):
+                try:
+                    return Pooled(self._ask(ask, self.get(other), True), str(refusal))
+                except unable:
+                    continue
             if isinstance(refusal, SolverFailedError):  # nobody else can: it may have recovered
                 return Pooled(self._ask(ask, self.get(solver), False), "")
             raise

@@ -72,6 +72,12 @@ def check_number_of(what: str, number: int) -> None:
         raise InvalidGoalError(f"{number} {what} are given; allowed are up to {MOST_GOALS}")
 
 
+def check_scaling(what: str, value: float) -> None:
+    """Raise InvalidRequestError unless a value is a share of limits."""
+    if not 0.0 < value <= 1.0:
+        raise InvalidRequestError(f"{what} is {value}; allowed: above 0, up to 1")
+
+
 def _check_velocity(problem: TrajectoryProblem) -> None:
     velocity = problem.start_velocity
     if velocity.shape != problem.start.shape or not (np.abs(velocity) <= LARGEST).all():
@@ -133,12 +139,8 @@ def _check_goal(goal: Goal, what: str, problem: TrajectoryProblem, robot: RobotM
 
 
 def _check_numbers(problem: TrajectoryProblem) -> None:
-    for what, value in (
-        ("velocity_scaling", problem.velocity_scaling),
-        ("acceleration_scaling", problem.acceleration_scaling),
-    ):
-        if not 0.0 < value <= 1.0:
-            raise InvalidRequestError(f"{what} is {value}; allowed: above 0, up to 1")
+    check_scaling("velocity_scaling", problem.velocity_scaling)
+    check_scaling("acceleration_scaling", problem.acceleration_scaling)
     if problem.duration is not None and not 0.0 < problem.duration <= LONGEST:
         raise InvalidRequestError(f"duration is {problem.duration} s; allowed: above 0, up to {LONGEST:g} s")
     if not 0.0 <= problem.clearance <= MOST_CLEARANCE:
