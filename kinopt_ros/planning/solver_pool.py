@@ -21,7 +21,6 @@ from kinopt_ros.objectives.problem import ObjectiveProblem
 from kinopt_ros.objectives.result import ObjectiveResult
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.problems.trajectory import TrajectoryProblem
-from kinopt_ros.problems.trajectory_validation import check_trajectory_problem
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.solvers.base import Feature, Solver
 from kinopt_ros.solvers.judgement import PluginError
@@ -339,11 +338,11 @@ class SolverPool:
         allow_fallback: bool = True,
         costs: Sequence[Cost] = (),
     ) -> None:
-        """Look whether a motion can be planned, as far as what is asked for tells. Returns at once.
+        """Look whether a motion can be planned, as far as a problem tells that fits the robot. Returns at once.
 
         Raises:
-            KinoptError: the problem is malformed, the name unknown, or each solver that may answer refuses it. One that
-                is being prepared may not.
+            KinoptError: the name is unknown, or each solver that may answer refuses the problem. One that is being
+                prepared may not.
         """
         from kinopt_ros.planning.objective_trajectories import POINTS, check_with_costs
 
@@ -354,7 +353,6 @@ class SolverPool:
                 able.check_optimizes()
                 able.check_supported_trajectory(problem)
 
-        check_trajectory_problem(problem, self.robot)
         if costs:
             check_with_costs(self.robot, problem, costs)
             solver, reason = self._for_objectives(costs, POINTS, solver, allow_fallback)

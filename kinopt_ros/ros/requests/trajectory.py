@@ -160,6 +160,7 @@ def read_trajectory_request(
         deadline=arrived + timeout,
         random_seed=request.random_seed,
         limit_tolerance=context.parameter("limit_tolerance"),
+        start_tolerance=context.parameter("start_state_tolerance"),
     )
     return TrajectoryRequest(
         loaded=loaded,

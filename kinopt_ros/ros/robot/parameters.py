@@ -22,7 +22,8 @@ from kinopt_ros.errors import InvalidRequestError, KinoptError, UnknownSolverErr
 from kinopt_ros.problems.ik import ORIENTATION_TOLERANCE, POSITION_TOLERANCE
 from kinopt_ros.problems.limit_tolerance import LIMIT_TOLERANCE, MOST_TOLERANCE
 from kinopt_ros.problems.trajectory import CostWeights
-from kinopt_ros.problems.trajectory_validation import START_TOLERANCE
+from kinopt_ros.problems.trajectory import START_TOLERANCE
+from kinopt_ros.problems.trajectory_validation import MOST_START_TOLERANCE
 from kinopt_ros.problems.validation import MOST_CLEARANCE
 from kinopt_ros.robot.moveit_controllers import ACTION
 from kinopt_ros.ros.robot import marker_tips
@@ -282,7 +283,7 @@ SPECS = (
         "How far joints may be outside their position limits when a motion starts (rad or m); from there they move "
         "inwards only.",
         0.0,
-        0.1,
+        MOST_START_TOLERANCE,
     ),
     Spec(
         "start_delay",
