@@ -24,10 +24,14 @@ from kinopt_ros.kinematics.se3 import inverse
 from kinopt_ros.planning.scene_holder import Change
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.context import Context
-from kinopt_ros.ros.messages.conversions import configuration_from_joint_state, matrices_from_poses
+from kinopt_ros.ros.messages.conversions import (
+    configuration_from_joint_state,
+    matrices_from_poses,
+    pose_of_transform,
+)
 from kinopt_ros.ros.messages.scenes import transform_from_pose
 from kinopt_ros.ros.moveit import collision_matrix
-from kinopt_ros.ros.moveit.robot_state import joints_of, pose_of_transform
+from kinopt_ros.ros.moveit.robot_state import joints_of
 from kinopt_ros.ros.moveit.scene_objects import (
     Body,
     moved,
