@@ -102,6 +102,22 @@ def test_a_right_that_waits_is_taken_with_the_first_motion_that_may_be_sent() ->
     assert not given_up.publish(message, UNASKED)
 
 
+def test_a_right_that_nobody_has_is_taken_from_nobody() -> None:
+    lost: list[str] = []
+    output = MotionOutput(Published(), Trusting())
+    free = output.claim_free("first", lost.append, None, ["a"])
+    assert free is not None
+    assert free.holds
+    assert output.claim_free("second", lost.append, None, ["a", "b"]) is None
+    assert output.claim_free("second", lost.append, None, None) is None
+    assert free.holds
+    assert not lost
+    assert output.claim_free("second", lost.append, None, ["b"]) is not None
+    output.halt("a stop")
+    with pytest.raises(EmergencyStopError):
+        output.claim_free("third", lost.append, None, ["c"])
+
+
 def test_a_motion_without_a_stamp_gets_one_where_its_begin_is_known() -> None:
     """Who leaves it half way has to know when it began: the node does not hear when it comes to the controller."""
     topic = Published()

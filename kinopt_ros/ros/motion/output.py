@@ -258,6 +258,14 @@ class MotionOutput:
             self._check_open(stops)
         return claim
 
+    def claim_free(
+        self, owner: str, lost: Callable[[str], None], stops: int | None, joints: Iterable[str] | None
+    ) -> Claim | None:
+        """Return the right to move joints of which nobody has one; None if somebody has. Arguments and errors as of
+        ``claim``."""
+        claim = Claim(self, owner, lost, stops, None if joints is None else frozenset(joints))
+        return claim if self._take(claim, from_others=False) else None
+
     def _check_open(self, stops: int | None) -> None:
         """Raise KinoptError if nothing may move; arguments and errors as of ``claim``."""
         if self._closed is not None:
@@ -271,15 +279,19 @@ class MotionOutput:
                 "there was an emergency stop since this motion was asked for: what was asked for before it moves nothing"
             )
 
-    def _take(self, claim: Claim) -> None:
-        """Take a right from all that have one of its joints."""
+    def _take(self, claim: Claim, from_others: bool = True) -> bool:
+        """Take a right from all that have one of its joints; with ``from_others`` off, only if nobody has. Return
+        whether it was taken."""
         with self._lock:
             self._check_open(claim.stops)
-            claim.waits = False
             before = [one for one in self._rights if _share(one.joints, claim.joints)]
+            if before and not from_others:
+                return False
+            claim.waits = False
             self._rights = (*(one for one in self._rights if one not in before), claim)
         for one in before:
             one.lost(claim.owner)
+        return True
 
     def publish(
         self,

@@ -98,8 +98,7 @@ class MoveGroupGoal(MovingGoal):
         options = self.handle.request.planning_options
         attempts = (options.replan_attempts or ATTEMPTS) if options.replan else 1
         joints = self.joints_of([request])
-        self.check_readable([request], joints)
-        claim = self.claim(joints)
+        claim = self.claim(joints, check=lambda: self.check_readable([request], joints))
         try:
             for number in range(attempts):
                 if number:

@@ -223,14 +223,30 @@ class MovingGoal(KeptGoal):
             run.stop(*told)
         return run
 
-    def claim(self, joints: Sequence[str], names: Sequence[str] = ()) -> Claim:
-        """Return the right to move joints, by some controllers or by any; who takes it away ends the goal."""
+    def claim(
+        self,
+        joints: Sequence[str],
+        names: Sequence[str] = (),
+        check: Callable[[], None] = lambda: None,
+    ) -> Claim:
+        """Return the right to move joints, by some controllers or by any; who takes it away ends the goal.
+
+        Args:
+            joints: which.
+            names: controllers that may do it; none: any.
+            check: called before the right is taken from somebody; raises if that would be for nothing.
+        """
 
         def lost(owner: str) -> None:
             self.stop(Status.PREEMPTED, f"{owner} came later: a joint has one owner at a time")
 
         moved = commanded(self.context, self.chosen, joints, names)
-        return self.actions.output.claim(f"a goal of {self.goals.name}", lost, self._stops, moved)
+        asked = f"a goal of {self.goals.name}", lost, self._stops, moved
+        claim = self.actions.output.claim_free(*asked)
+        if claim is None:
+            check()
+            claim = self.actions.output.claim(*asked)
+        return claim
 
     def _may_send(self) -> bool:
         """Take notice that the robot may move from now on; False if the goal was told to end before."""

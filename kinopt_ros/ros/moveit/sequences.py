@@ -179,8 +179,7 @@ class SequenceGoal(MoveGroupGoal):
             return self._plan_all(items)
         requests = [item.req for item in items]
         joints = self.joints_of(requests)
-        self.check_readable(requests, joints)
-        claim = self.claim(joints)
+        claim = self.claim(joints, check=lambda: self.check_readable(requests, joints))
         try:
             self.wait_for_rest(joints)
             self.begin_at_rest(items[0].req.start_state, joints)
