@@ -18,7 +18,7 @@ SOFTER = 1.5
 SHORTEST = 0.1
 """Least time of such a brake, s: what is measured may be a little beside where a controller has a joint."""
 _NO_WAY = 5e-3
-"""Way of a brake that does not matter, s."""
+"""Way of a brake that hardly matters, s."""
 _STEP = 1.1
 """Factor between two times that are tried for a brake."""
 _HARDEST, _SLOWEST, _LONGEST = 0.6, 4.0, 1.0
@@ -103,16 +103,17 @@ def brake_on_the_way(
         velocity: as measured, rad/s or m/s.
         way: the longest way, s.
     """
-    if way < _NO_WAY:
-        return brake_from_measured(setup, gone_on(setup, position, velocity, way), velocity)
     still = np.zeros_like(velocity)
-    return brake_from_any(
-        setup,
-        [
-            MotionState(gone_on(setup, position, velocity, seconds), velocity, still)
-            for seconds in spread(0.0, way)
-        ],
-    )
+    states = [
+        MotionState(gone_on(setup, position, velocity, seconds), velocity, still)
+        for seconds in spread(0.0, way)
+    ]
+    if way < _NO_WAY:
+        brake = brake_from_measured(setup, states[-1].position, velocity)
+        # It comes to rest inside the limits, but the way to there may lead through one.
+        if _badness(setup, states, brake.position[-1], brake.duration, _room(setup, states, None)) <= _KEPT:
+            return brake
+    return brake_from_any(setup, states)
 
 
 def gone_on(
