@@ -40,7 +40,6 @@ from kinopt_ros.ros.serving.retries import Retries
 from kinopt_ros.ros.serving.urgent import UrgentExecutor
 from kinopt_ros.solvers.paths import Progress
 from kinopt_ros.status import Status
-from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND
 
 NAME = "optimize_trajectory"
 FEEDBACK_SECONDS = 0.05
@@ -139,7 +138,7 @@ class _Goal(KeptGoal):
                 asked = read_trajectory_request(action.context, request, self.arrived, request.publish)
                 if request.publish:
                     self._check(asked)
-                if request.publish and self._was_seen_moved():
+                if request.publish and self._is_moved():
                     raise MovingError("a motion of this node is not over: wait until it is, or stop it")
             except (MovingError, StaleStateError) as error:
                 # By the goal before, whose end it has to be told, or one that was cancelled a moment ago.
@@ -163,17 +162,14 @@ class _Goal(KeptGoal):
             self.refuse(error)
         return True
 
-    def _was_seen_moved(self) -> bool:
-        """Whether a motion of this node is not over, or was not when the robot was measured: at its end it is so slow
-        that the robot counts as standing, and comes to rest elsewhere."""
+    def _is_moved(self) -> bool:
+        """Whether a motion of this node is not over, as far as is seen."""
         context = self._action.context
         now = int(context.node.get_clock().now().nanoseconds)
-        for one in self._action.output.published:
-            index = [one.robot.variable_index[name] for name in one.message.joint_names]
-            behind = float(context.joint_states.of(one.robot).behind[index].max(initial=0.0))
-            if one.runs(now) or one.runs(now - round(behind * NANOSECONDS_PER_SECOND)):
-                return True
-        return False
+        return any(
+            one.runs_as_seen(context.joint_states.of(one.robot), now)
+            for one in self._action.output.published
+        )
 
     def _can_begin(self) -> bool:
         """Look whether the goal can be used once the robot stands; False if only tf lacks what its stamp asks for.
