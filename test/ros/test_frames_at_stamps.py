@@ -123,7 +123,8 @@ def test_a_stamp_that_is_no_time_is_refused_with_a_sentence(tf: Tf) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "length", "said"), [("flat", 0.0, "length 0"), ("stretched", 3.0, "length 3"), ("lost", NAN, "finite")]
+    ("name", "length", "said"),
+    [("flat", 0.0, "length 0"), ("stretched", 3.0, "length 3"), ("lost", NAN, "finite")],
 )
 def test_a_transform_that_is_none_is_refused(tf: Tf, name: str, length: float, said: str) -> None:
     """With a quaternion of length 0 the frame had the robot's orientation."""

@@ -384,7 +384,9 @@ def refused_goals(moving: Moving, trajectory: Any) -> Iterator[tuple[str, Any]]:
     bad = joint_goal(types, **{**READY, "panda_joint1": float("nan")})
     code = moving.send(moving.move, moving.goal(bad)).result()[1].error_code
     yield "a goal that is no number", code.val
-    code = moving.send(moving.move, moving.goal(joint_goal(types, **READY), scaling=2.0)).result()[1].error_code
+    code = (
+        moving.send(moving.move, moving.goal(joint_goal(types, **READY), scaling=2.0)).result()[1].error_code
+    )
     yield "a scaling above 1", code.val
     action = ActionClient(client.node, types.action.MoveGroupSequence, "sequence_move_group")
     assert client.spin_until(action.server_is_ready, PATIENCE)

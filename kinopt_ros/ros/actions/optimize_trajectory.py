@@ -167,8 +167,7 @@ class _Goal(KeptGoal):
         context = self._action.context
         now = int(context.node.get_clock().now().nanoseconds)
         return any(
-            one.runs_as_seen(context.joint_states.of(one.robot), now)
-            for one in self._action.output.published
+            one.runs_as_seen(context.joint_states.of(one.robot), now) for one in self._action.output.published
         )
 
     def _can_begin(self) -> bool:

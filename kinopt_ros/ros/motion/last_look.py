@@ -290,7 +290,7 @@ def _check_shapes(planned: PlannedFor) -> None:
 def check_can_be_left(
     robot: RobotModel, joints: Sequence[str], published: Iterable[Published], now: int
 ) -> None:
-    """Raise StartStateError if a motion runs that no motion of ``joints`` can leave: one of others, of another robot, or
+    """Raise StartStateError if a motion runs that none of ``joints`` can leave: one of others, of another robot, or
     that a controller was handed; ``now``: ns of the node's clock."""
     for one in published:
         others = [name for name in one.message.joint_names if name not in joints]

@@ -276,7 +276,8 @@ class MotionOutput:
             )
         if stops is not None and stops != self._stops:
             raise EmergencyStopError(
-                "there was an emergency stop since this motion was asked for: what was asked for before it moves nothing"
+                "there was an emergency stop since this motion was asked for: what was asked for before it moves "
+                "nothing"
             )
 
     def _take(self, claim: Claim, from_others: bool = True) -> bool:

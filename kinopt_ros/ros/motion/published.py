@@ -68,8 +68,8 @@ class Published:
         return self.start - _AHEAD <= now < self.end
 
     def runs_as_seen(self, state: RobotState, now: int) -> bool:
-        """Whether it is not over, or was not when its joints were measured (``state``, of its robot): at its end it is so
-        slow that they count as standing, and come to rest elsewhere."""
+        """Whether it is not over, or was not when its joints were measured (``state``, of its robot): at its end it is
+        so slow that they count as standing, and come to rest elsewhere."""
         index = [self.robot.variable_index[name] for name in self.message.joint_names]
         return self.runs(now) or self.runs(state.seen(index, now))
 

@@ -65,9 +65,9 @@ class _Asked:
 
 class PlanKinematicPath(MoveItService):
     """moveit_msgs/GetMotionPlan. A planner_id that names a kind of motion (LIN, PTP) is honoured or refused, see
-    ``motion_type``; of other names of planners and pipelines see ``planner_names.py``. How many attempts are made is up to the
-    planner within allowed_planning_time. The workspace bounds bases that drive, as in MoveIt: where one moves it is
-    refused."""
+    ``motion_type``; of other names of planners and pipelines see ``planner_names.py``. How many attempts are made is up
+    to the planner within allowed_planning_time. The workspace bounds bases that drive, as in MoveIt: where one moves it
+    is refused."""
 
     name = "plan_kinematic_path"
     type = GetMotionPlan

@@ -15,10 +15,10 @@ PIPELINE = "kinopt"
 _PIPELINES = ("chomp", "move_group", "ompl", "stomp")
 """MoveIt's pipelines that search a way: move_group's only one of old is named after it."""
 _PLANNERS = (
-    *("abitstar", "aitstar", "anytimepathshortening", "best", "bfmt", "biest", "bitrrt", "bkpiece", "chomp", "est"),
-    *("eitstar", "fmt", "kpiece", "lazyprm", "lbkpiece", "lbtrrt", "pdst", "prm", "projest", "rrt", "rrtconnect"),
-    *("sbl", "spars", "stomp", "stride", "trajopt", "trrt"),
-)
+    "abitstar", "aitstar", "anytimepathshortening", "best", "bfmt", "biest", "bitrrt", "bkpiece", "chomp", "eitstar",
+    "est", "fmt", "kpiece", "lazyprm", "lbkpiece", "lbtrrt", "pdst", "prm", "projest", "rrt", "sbl", "spars", "stomp",
+    "stride", "trajopt", "trrt",
+)  # fmt: skip
 """How names of MoveIt's planners begin, as in ``RRTConnectkConfigDefault``; in lower case."""
 _OMPL_PREFIX = "geometric::"
 

@@ -113,4 +113,4 @@ class Frames:
             ) from error
         # tf2 drops a transform that is none, other buffers may not.
         what = f"tf's transforms from {quoted(frame)} to {robot.root_link!r}"
-        return matrices_from_poses([pose_of_transform(stamped.transform)], what, FrameError)[0]
+        return np.asarray(matrices_from_poses([pose_of_transform(stamped.transform)], what, FrameError)[0])

@@ -14,7 +14,7 @@ from kinopt_ros.ros.robot.joint_states import LATEST, SLOWEST_WAY, RobotState
 
 LOOK_SECONDS = 1.0
 LOOKS = 3
-"""Times in a row that a joint state has to be late: on a busy machine one is now and then. One that has not come since so
+"""Times in a row that a joint state has to be late: on a busy machine one is now and then. One that has not come for so
 many looks says nothing any more."""
 SAY_SECONDS = 60.0
 """Least time between two lines in the log, s."""

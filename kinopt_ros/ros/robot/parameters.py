@@ -21,8 +21,7 @@ from rclpy.validate_topic_name import validate_topic_name
 from kinopt_ros.errors import InvalidRequestError, KinoptError, UnknownSolverError, cut, quoted, shown
 from kinopt_ros.problems.ik import ORIENTATION_TOLERANCE, POSITION_TOLERANCE
 from kinopt_ros.problems.limit_tolerance import LIMIT_TOLERANCE, MOST_TOLERANCE
-from kinopt_ros.problems.trajectory import CostWeights
-from kinopt_ros.problems.trajectory import START_TOLERANCE
+from kinopt_ros.problems.trajectory import START_TOLERANCE, CostWeights
 from kinopt_ros.problems.trajectory_validation import MOST_START_TOLERANCE
 from kinopt_ros.problems.validation import MOST_CLEARANCE
 from kinopt_ros.robot.moveit_controllers import ACTION

@@ -398,12 +398,12 @@ def test_a_robot_that_is_beyond_its_limits_comes_back_as_far_as_is_allowed(
     start, upper = robot.default_q.copy(), robot.limits.upper[0]
     start[:7] = START
     start[0] = upper + 0.05
-    with pytest.raises(StartStateError, match="by more than 0.001"):
+    with pytest.raises(StartStateError, match=r"by more than 0.001"):
         trajectory_problem(robot, GOAL, start=start, scene=scene)
     problem = trajectory_problem(robot, GOAL, start=start, scene=scene, start_tolerance=0.06)
-    with pytest.raises(StartStateError, match="by more than 0.04"):
+    with pytest.raises(StartStateError, match=r"by more than 0.04"):
         plan_trajectory(solver, replace(problem, start_tolerance=0.04))
-    with pytest.raises(InvalidRequestError, match="start_tolerance is 0.2; allowed is 0 to 0.1"):
+    with pytest.raises(InvalidRequestError, match=r"start_tolerance is 0.2; allowed is 0 to 0.1"):
         trajectory_problem(robot, GOAL, start=start, start_tolerance=0.2)
     result = plan_trajectory(solver, problem)
     assert result.status is Status.SUCCESS, result.message
