@@ -344,16 +344,17 @@ class SolverPool:
             KinoptError: the name is unknown, or each solver that may answer refuses the problem. One that is being
                 prepared may not.
         """
-        from kinopt_ros.planning.objective_trajectories import POINTS, check_with_costs
 
         def check(able: Solver) -> None:
-            if costs:
-                able.check_supported_costs(costs, POINTS)
-            else:
-                able.check_optimizes()
-                able.check_supported_trajectory(problem)
+            able.check_optimizes()
+            able.check_supported_trajectory(problem)
 
         if costs:
+            from kinopt_ros.planning.objective_trajectories import POINTS, check_with_costs
+
+            def check(able: Solver) -> None:
+                able.check_supported_costs(costs, POINTS)
+
             check_with_costs(self.robot, problem, costs)
             solver, reason = self._for_objectives(costs, POINTS, solver, allow_fallback)
             allow_fallback = allow_fallback and not reason

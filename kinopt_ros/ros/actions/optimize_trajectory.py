@@ -136,7 +136,7 @@ class _Goal(KeptGoal):
             check_lengths(request, action.context.parameter("max_batch"))
             try:
                 asked = read_trajectory_request(action.context, request, self.arrived, request.publish)
-                if request.publish:
+                if request.publish and self._claim is None:
                     self._check(asked)
                 if request.publish and self._is_moved():
                     raise MovingError("a motion of this node is not over: wait until it is, or stop it")
