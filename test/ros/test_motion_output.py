@@ -102,20 +102,28 @@ def test_a_right_that_waits_is_taken_with_the_first_motion_that_may_be_sent() ->
     assert not given_up.publish(message, UNASKED)
 
 
-def test_a_right_that_nobody_has_is_taken_from_nobody() -> None:
+def test_a_right_is_taken_from_somebody_only_after_a_look() -> None:
     lost: list[str] = []
+    checked: list[str] = []
     output = MotionOutput(Published(), Trusting())
-    free = output.claim_free("first", lost.append, None, ["a"])
-    assert free is not None
-    assert free.holds
-    assert output.claim_free("second", lost.append, None, ["a", "b"]) is None
-    assert output.claim_free("second", lost.append, None, None) is None
-    assert free.holds
+
+    def refuse() -> None:
+        raise EnvironmentChangedError("it would be for nothing")
+
+    first = output.claim("first", lost.append, joints=["a"], check=refuse)  # there is nobody to take it from
+    assert first.holds
+    for joints in (["a", "b"], None):
+        with pytest.raises(EnvironmentChangedError):
+            output.claim("second", lost.append, joints=joints, check=refuse)
+    assert first.holds
     assert not lost
-    assert output.claim_free("second", lost.append, None, ["b"]) is not None
+    assert output.claim("second", lost.append, joints=["b"], check=refuse).holds
+    third = output.claim("third", lost.append, joints=["a"], check=lambda: checked.append("third"))
+    assert (third.holds, first.holds) == (True, False)
+    assert (lost, checked) == (["third"], ["third"])
     output.halt("a stop")
     with pytest.raises(EmergencyStopError):
-        output.claim_free("third", lost.append, None, ["c"])
+        output.claim("fourth", lost.append, joints=["c"], check=refuse)
 
 
 def test_a_motion_without_a_stamp_gets_one_where_its_begin_is_known() -> None:

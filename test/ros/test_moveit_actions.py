@@ -381,6 +381,8 @@ def refused_goals(moving: Moving, trajectory: Any) -> Iterator[tuple[str, Any]]:
         spoil(spoiled)
         goal = types.action.ExecuteTrajectory.Goal(trajectory=spoiled)
         yield spoil.__name__, moving.send(moving.execute, goal).result()[1].error_code.val
+    elsewhere = types.action.ExecuteTrajectory.Goal(trajectory=trajectory)
+    yield "begins elsewhere", moving.send(moving.execute, elsewhere).result()[1].error_code.val
     bad = joint_goal(types, **{**READY, "panda_joint1": float("nan")})
     code = moving.send(moving.move, moving.goal(bad)).result()[1].error_code
     yield "a goal that is no number", code.val

@@ -235,6 +235,7 @@ class MotionOutput:
         stops: int | None = None,
         joints: Iterable[str] | None = None,
         at_once: bool = True,
+        check: Callable[[], None] | None = None,
     ) -> Claim:
         """Return the right to publish one motion, which somebody else may have had until now.
 
@@ -246,25 +247,21 @@ class MotionOutput:
             joints: which are to move; None: any.
             at_once: take the right now; else with the first motion that is published, so that one that is refused ends
                 nobody's.
+            check: called before the right is taken from somebody; raises if that would be for nothing.
 
         Raises:
             EmergencyStopError: there is one, or was one since.
             ClosedError: nothing may move.
+            KinoptError: as ``check`` raises it.
         """
         claim = Claim(self, owner, lost, stops, None if joints is None else frozenset(joints))
-        if at_once:
-            self._take(claim)
-        else:
+        if not at_once:
             self._check_open(stops)
+        elif check is None or not self._take(claim, from_others=False):
+            if check is not None:
+                check()
+            self._take(claim)
         return claim
-
-    def claim_free(
-        self, owner: str, lost: Callable[[str], None], stops: int | None, joints: Iterable[str] | None
-    ) -> Claim | None:
-        """Return the right to move joints of which nobody has one; None if somebody has. Arguments and errors as of
-        ``claim``."""
-        claim = Claim(self, owner, lost, stops, None if joints is None else frozenset(joints))
-        return claim if self._take(claim, from_others=False) else None
 
     def _check_open(self, stops: int | None) -> None:
         """Raise KinoptError if nothing may move; arguments and errors as of ``claim``."""
