@@ -116,6 +116,19 @@ def test_a_command_that_is_refused_ends_no_motion(joints: tuple[str, ...]) -> No
     assert lost == ["servo"]
 
 
+def test_servo_begins_anew_if_somebody_else_moves_the_robot_before_it_does() -> None:
+    """A stream of zeros sends nothing, so nobody takes a right from it; it went on from where the robot was no longer.
+    Nor does it begin anew as long as nobody moves: simulated time may be a step behind for a moment."""
+    output = Output()
+    servo = beginning(output)
+    servo._begin(SETUP, measured(0.0), 10 * SECOND)
+    for waits in (True, False):
+        servo._claim, output.published = SimpleNamespace(waits=waits), servo._before
+        assert not servo._is_overtaken()
+        output.published = (Published(JointTrajectory(), PANDA, 0),)
+        assert servo._is_overtaken() is waits
+
+
 def test_servo_ends_no_motion_of_others_by_a_command_that_is_refused_before_the_first_one() -> None:
     """It had begun with a motion of another one, and braked that."""
     said = []

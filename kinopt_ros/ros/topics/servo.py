@@ -38,6 +38,7 @@ from kinopt_ros.ros.motion.last_look import (
 from kinopt_ros.ros.motion.output import EmergencyStopError, MotionOutput
 from kinopt_ros.ros.motion.published import (
     EARLIEST_AT_ONCE,
+    Published,
     check_clock,
     check_keeps_stamps,
     followed_motion,
@@ -115,6 +116,8 @@ class ServoTopic:
         stop."""
         self._followed: int | None = None
         """When the motion began that the next one leaves, ns of the node's clock, if it is not servo's own."""
+        self._before: tuple[Published, ...] = ()
+        """The motions that were published when it began."""
         self._came = 0
         """Time when the last command came, ns."""
         self._stops = 0
@@ -245,8 +248,8 @@ class ServoTopic:
             self._read(setup, state, *incoming)
         if self._command is not None:
             self._require_state(setup, state)
-            if self._session is None or self._claim is None or self._claim.waits:
-                self._begin(setup, state, now)  # as long as nothing was sent, from where the robot is by now
+            if self._session is None or self._is_overtaken():
+                self._begin(setup, state, now)
         if self._session is None:
             return
         if self._command is not None:
@@ -328,6 +331,7 @@ class ServoTopic:
         tolerance = self._context.parameter("servo.tracking_tolerance")
         begin = followed_motion(self._output.published, setup, state, now, tolerance)
         self._followed = None if begin is None else begin.start
+        self._before = self._output.published
         if begin is not None:
             check_keeps_stamps(begin, setup, state, now)
             self._session = Session(setup, begin, goes_on=True)
@@ -412,6 +416,12 @@ class ServoTopic:
             )
         except EnvironmentChangedError:
             return False
+
+    def _is_overtaken(self) -> bool:
+        """Check whether somebody else has sent a motion before servo has sent its first one: nobody has told servo, as
+        its right waits."""
+        waits = self._claim is not None and self._claim.waits
+        return waits and self._output.published is not self._before
 
     def _is_replaced(self) -> bool:
         """Check whether the motion that the first one was to leave was replaced: who lost the joints may have sent a
