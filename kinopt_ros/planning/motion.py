@@ -12,7 +12,7 @@ from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.se3 import pose_error
 from kinopt_ros.pauses import Pause
 from kinopt_ros.planning.leaving import Leaving
-from kinopt_ros.problems.trajectory_validation import START_TOLERANCE
+from kinopt_ros.problems.trajectory import START_TOLERANCE
 from kinopt_ros.robot.model import JointType, RobotModel
 from kinopt_ros.robot.turns import continuous_joints
 from kinopt_ros.robot.variables import joint_named, variables_named

@@ -70,7 +70,7 @@ def plan_with_costs(
         KinoptError: a cost does not fit, or its code fails.
     """
     robot = solver.robot
-    _check(robot, problem, costs)
+    check_with_costs(robot, problem, costs)
     asked = _objective_problem(robot, problem, costs)
 
     def told(stage: str) -> bool:
@@ -106,7 +106,8 @@ def plan_with_costs(
     return replace(found, iterations=int(result.iterations[0]), attempts=1)
 
 
-def _check(robot: RobotModel, problem: TrajectoryProblem, costs: Sequence[Cost]) -> None:
+def check_with_costs(robot: RobotModel, problem: TrajectoryProblem, costs: Sequence[Cost]) -> None:
+    """Raise UnsupportedFeatureError if a problem has what objectives do not; see ``plan_with_costs``."""
     refused = (
         ("planar or floating joints", any(name not in robot.joint_by_name for name in problem.joints)),
         ("a number of points", problem.num_points != NUM_POINTS),

@@ -331,6 +331,53 @@ class SolverPool:
             allow_fallback,
         )
 
+    def check_trajectory(
+        self,
+        problem: TrajectoryProblem,
+        solver: str = AUTO,
+        allow_fallback: bool = True,
+        costs: Sequence[Cost] = (),
+    ) -> None:
+        """Look whether a motion can be planned, as far as a problem tells that fits the robot. Returns at once.
+
+        Raises:
+            KinoptError: the name is unknown, or each solver that may answer refuses the problem. One that is being
+                prepared may not.
+        """
+
+        def check(able: Solver) -> None:
+            able.check_optimizes()
+            able.check_supported_trajectory(problem)
+
+        if costs:
+            from kinopt_ros.planning.objective_trajectories import POINTS, check_with_costs
+
+            def check(able: Solver) -> None:
+                able.check_supported_costs(costs, POINTS)
+
+            check_with_costs(self.robot, problem, costs)
+            solver, reason = self._for_objectives(costs, POINTS, solver, allow_fallback)
+            allow_fallback = allow_fallback and not reason
+        refusal: KinoptError | None = None
+        for name in (solver, *self._others(solver, allow_fallback)):
+            try:
+                check(self.get(name))
+            except NotReadyError:
+                return
+            except (SolverUnavailableError, UnsupportedFeatureError) as error:
+                refusal = refusal or error
+            else:
+                return
+        if refusal is not None:
+            raise refusal
+
+    def _others(self, solver: str, allow_fallback: bool) -> list[str]:
+        """Return the names of the solvers that may take over from one, in order."""
+        if not allow_fallback:
+            return []
+        asked = solver_class(AUTO).name if solver == AUTO else solver
+        return [other for other in self._chain or by_preference(solver_names()) if other != asked]
+
     def _for_poses(self, solver: Solver) -> Solver | None:
         """Return who finds configurations at poses for a solver of trajectories: itself (None), or else the first of
         the prepared ones that can."""
@@ -384,13 +431,11 @@ class SolverPool:
         except unable as refusal:
             if not allow_fallback:
                 raise
-            asked = solver_class(solver).name if solver == AUTO else solver
-            for other in self._chain or by_preference(solver_names()):
-                if other != asked:
-                    try:
-                        return Pooled(self._ask(ask, self.get(other), True), str(refusal))
-                    except unable:
-                        continue
+            for other in self._others(solver, allow_fallback):
+                try:
+                    return Pooled(self._ask(ask, self.get(other), True), str(refusal))
+                except unable:
+                    continue
             if isinstance(refusal, SolverFailedError):  # nobody else can: it may have recovered
                 return Pooled(self._ask(ask, self.get(solver), False), "")
             raise

@@ -12,6 +12,8 @@ from kinopt_ros.problems.constraints.base import PathConstraint
 from kinopt_ros.problems.ik import GRACE, PoseTarget
 from kinopt_ros.scene.scene import Scene
 
+START_TOLERANCE = 1e-3
+"""Distance that a start may be outside its limits, rad or m, since sensors are not exact."""
 NUM_POINTS = 64
 """Default number of points of a path, start and goal included."""
 
@@ -130,6 +132,8 @@ class TrajectoryProblem(Immutable):
     """Value of time.monotonic() after which no new attempt is started; None: the solver's own effort."""
     random_seed: int = 0
     """Seed of random numbers; equal problems with equal seeds get equal answers from a solver."""
+    start_tolerance: float = START_TOLERANCE
+    """Distance that the start may be outside its limits, rad or m; from there joints move inwards only."""
     notes: tuple[str, ...] = ()
     """What was given and changed, a sentence each; answers repeat it."""
 

@@ -18,13 +18,14 @@ from kinopt_ros.problems.ik import ORIENTATION_TOLERANCE, POSITION_TOLERANCE, Po
 from kinopt_ros.problems.limit_tolerance import LIMIT_TOLERANCE, check_limit_tolerance, moved_to_limits
 from kinopt_ros.problems.trajectory import (
     NUM_POINTS,
+    START_TOLERANCE,
     CostWeights,
     Goal,
     JointGoal,
     PoseGoal,
     TrajectoryProblem,
 )
-from kinopt_ros.problems.trajectory_validation import START_TOLERANCE, check_trajectory_problem
+from kinopt_ros.problems.trajectory_validation import check_trajectory_problem
 from kinopt_ros.problems.validation import variables_of_joints
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.variables import one_variable_each
@@ -60,6 +61,7 @@ def trajectory_problem(
     deadline: float | None = None,
     random_seed: int = 0,
     limit_tolerance: float = LIMIT_TOLERANCE,
+    start_tolerance: float = START_TOLERANCE,
 ) -> TrajectoryProblem:
     """Build a problem: move to a goal, or to one of several.
 
@@ -94,6 +96,8 @@ def trajectory_problem(
         limit_tolerance: values of ``start``, goals and waypoints that are beyond a position limit by no more than this,
             rad or m, are moved to the limit; ``notes`` of the problem and of its answer say so. A start is moved by no
             more than ``START_TOLERANCE``: the motion begins where the robot is.
+        start_tolerance: distance that the start may be outside its position limits, rad or m, since sensors are not
+            exact; from there joints move inwards only.
 
     Raises:
         KinoptError: an unknown name, or something that does not fit (see problems.trajectory_validation).
@@ -164,6 +168,7 @@ def trajectory_problem(
         paths=_paths(paths, n),
         deadline=None if deadline is None else as_number(deadline, "deadline"),
         random_seed=as_whole(random_seed, "random_seed"),
+        start_tolerance=as_number(start_tolerance, "start_tolerance"),
     )
     problem = replace(problem, notes=tuple(notes))
     check_trajectory_problem(problem, robot)

@@ -25,8 +25,8 @@ from kinopt_ros.robot.chain import chain_between
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.variables import one_variable_each, variables_named
 
-START_TOLERANCE = 1e-3
-"""Distance that a start may be outside its limits, rad or m, since sensors are not exact."""
+MOST_START_TOLERANCE = 0.1
+"""Largest distance that a start may be allowed to be outside its limits, rad or m."""
 LEAST_POINTS, MOST_POINTS = 8, 512
 MOST_GOALS = 64
 """Most goals, waypoints, constraints along the way and paths to begin from of one problem, each."""
@@ -72,6 +72,12 @@ def check_number_of(what: str, number: int) -> None:
         raise InvalidGoalError(f"{number} {what} are given; allowed are up to {MOST_GOALS}")
 
 
+def check_scaling(what: str, value: float) -> None:
+    """Raise InvalidRequestError unless a value is a share of limits."""
+    if not 0.0 < value <= 1.0:
+        raise InvalidRequestError(f"{what} is {value}; allowed: above 0, up to 1")
+
+
 def _check_velocity(problem: TrajectoryProblem) -> None:
     velocity = problem.start_velocity
     if velocity.shape != problem.start.shape or not (np.abs(velocity) <= LARGEST).all():
@@ -87,14 +93,19 @@ def _check_velocity(problem: TrajectoryProblem) -> None:
 
 
 def _check_start(problem: TrajectoryProblem, robot: RobotModel) -> None:
+    tolerance = problem.start_tolerance
+    if not 0.0 <= tolerance <= MOST_START_TOLERANCE:
+        raise InvalidRequestError(
+            f"start_tolerance is {tolerance}; allowed is 0 to {MOST_START_TOLERANCE:g} (rad or m)"
+        )
     lower, upper = robot.limits.lower[problem.variables], robot.limits.upper[problem.variables]
     q = problem.start[problem.variables]
-    outside = np.flatnonzero(~((q >= lower - START_TOLERANCE) & (q <= upper + START_TOLERANCE)))
+    outside = np.flatnonzero(~((q >= lower - tolerance) & (q <= upper + tolerance)))
     if outside.size:
         i = int(outside[0])
         raise StartStateError(
             f"joint {problem.joints[i]!r} starts at {q[i]:.9g}, outside its limits {lower[i]:.9g} to {upper[i]:.9g} "
-            f"by more than {START_TOLERANCE:g}"
+            f"by more than {tolerance:g} (start_tolerance; of a node: parameter start_state_tolerance)"
         )
 
 
@@ -133,12 +144,8 @@ def _check_goal(goal: Goal, what: str, problem: TrajectoryProblem, robot: RobotM
 
 
 def _check_numbers(problem: TrajectoryProblem) -> None:
-    for what, value in (
-        ("velocity_scaling", problem.velocity_scaling),
-        ("acceleration_scaling", problem.acceleration_scaling),
-    ):
-        if not 0.0 < value <= 1.0:
-            raise InvalidRequestError(f"{what} is {value}; allowed: above 0, up to 1")
+    check_scaling("velocity_scaling", problem.velocity_scaling)
+    check_scaling("acceleration_scaling", problem.acceleration_scaling)
     if problem.duration is not None and not 0.0 < problem.duration <= LONGEST:
         raise InvalidRequestError(f"duration is {problem.duration} s; allowed: above 0, up to {LONGEST:g} s")
     if not 0.0 <= problem.clearance <= MOST_CLEARANCE:

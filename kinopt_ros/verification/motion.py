@@ -18,7 +18,6 @@ from kinopt_ros.problems.trajectory import (
     PoseGoal,
     TrajectoryProblem,
 )
-from kinopt_ros.problems.trajectory_validation import START_TOLERANCE
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.turns import continuous_joints
 from kinopt_ros.robot.variables import quaternion_columns
@@ -104,7 +103,7 @@ def verify_motion(
     return verify(
         trajectory,
         motion_limits(robot, problem),
-        Start(q[variables], velocity_at_start(robot, problem), START_TOLERANCE),
+        Start(q[variables], velocity_at_start(robot, problem), problem.start_tolerance),
         None
         if problem.scene is None
         else Surroundings(robot, problem.scene, q, variables, problem.clearance, measured=True),

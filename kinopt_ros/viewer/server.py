@@ -3,12 +3,15 @@
 import contextlib
 import io
 import ipaddress
+import logging
 import socket
 from typing import Any
 from urllib.parse import urlsplit
 
 from kinopt_ros.errors import InvalidRequestError, KinoptError, MissingPackageError, quoted
+from kinopt_ros.viewer.incoming import guard, one_line
 
+_log = logging.getLogger("kinopt.view")
 HOST, PORT = "127.0.0.1", 8080
 
 
@@ -58,7 +61,7 @@ def start_server(host: str = HOST, port: int = PORT) -> Any:
     if port and server.get_port() != port:  # taken in the meantime: it has gone on to another one by itself
         server.stop()
         raise _in_use(host, port)
-    _refuse_other_sites(server, host)
+    _look_at_connections(server, host)
     return server
 
 
@@ -100,16 +103,22 @@ def _in_use(host: str, port: int) -> PortInUseError:
     )
 
 
-def _refuse_other_sites(server: Any, host: str) -> None:
-    """Close connections that pages of other sites open, before anything is sent to them."""
+def _look_at_connections(server: Any, host: str) -> None:
+    """Close connections that pages of other sites open, before anything is sent to them; look at what others send."""
     connections = server._websock_server
 
     async def look(client: Any) -> None:
         connection = connections._live_connections.get(client.client_id)
-        if connection is not None and not is_own_page(connection.request.headers, host):
+        if connection is None:
+            return
+        if is_own_page(connection.request.headers, host):
+            guard(connection, connections._message_class.deserialize)
+        else:
             await connection.close(1008, "pages of other sites may not talk to this one")
 
     connections.on_client_connect(look)
+    loop = connections._background_event_loop
+    loop.call_soon_threadsafe(loop.set_exception_handler, one_line(_log.warning))
 
 
 def is_own_page(headers: Any, host: str) -> bool:

@@ -20,6 +20,7 @@ from support.looks import Trusting, Unwatched
 from support.ros_requests import READY, StartNode, stand, until_seen
 from support.trajectory_goals import ABORTED, CANCELED, SUCCEEDED, Goals, joints, until_prepared
 
+from kinopt_msgs.msg import Cost
 from kinopt_ros.errors import StartStateError
 from kinopt_ros.ros.actions.optimize_trajectory import OptimizeTrajectory, _Goal
 from kinopt_ros.ros.client.client import Client
@@ -234,6 +235,49 @@ def test_a_newer_motion_stops_the_one_that_is_done(goals: Goals, controller: Con
     status, result = first.result()
     assert (status, Status(result.status.code)) == (ABORTED, Status.PREEMPTED)
     assert goals.client.spin_until(lambda: controller.cancelled == 1, 60.0)
+
+
+@pytest.mark.parametrize("moving", [False, True])
+def test_a_goal_that_is_refused_for_what_it_says_ends_no_motion(
+    goals: Goals, controller: Controller, moving: bool
+) -> None:
+    """What the planner alone looked at ended what a controller did: a solver that nobody knows, a wrong number."""
+    client = goals.client
+    controller.seconds = 600.0
+    first = goals.send(joint_goals=[AWAY], publish=True)
+    first.accepted()
+    assert client.spin_until(lambda: bool(controller.goals), 60.0)
+    client.stop_robot()
+    velocity = [0.5 if moving else 0.0] * len(READY)
+
+    def tell() -> None:
+        message = JointState(name=list(READY), position=list(ELSEWHERE.values()), velocity=velocity)
+        message.header.stamp = client.node.get_clock().now().to_msg()
+        client.publish_joint_state(message)
+
+    timer = client.node.create_timer(0.02, tell)
+    try:
+        until_seen(client, ELSEWHERE)
+        for code, what, fields in (
+            (Status.UNKNOWN_SOLVER, "nope", {"solver": "nope"}),
+            (Status.INVALID_REQUEST, "velocity_scaling is 2", {"velocity_scaling": 2.0}),
+            (Status.INVALID_REQUEST, "num_points is 3", {"num_points": 3}),
+            (Status.INVALID_REQUEST, "cost 'nope'", {"objective": [Cost(cost="nope")]}),
+            (
+                Status.UNSUPPORTED_FEATURE,
+                "cannot have a duration",
+                {"objective": [Cost(cost="rest")], "duration": 9.0},
+            ),
+        ):
+            status, result = goals.run(joint_goals=[joints(panda_joint1=-0.3)], publish=True, **fields)
+            assert (status, Status(result.status.code)) == (ABORTED, code), result.status.message
+            assert what in result.status.message
+        assert not first.done
+        assert controller.cancelled == 0
+    finally:
+        client.node.destroy_timer(timer)
+        stand(client)
+        first.cancel()
 
 
 @pytest.mark.parametrize("cancelled", [True, False])

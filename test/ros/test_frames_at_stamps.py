@@ -30,6 +30,7 @@ BUFFER = Path(__file__).parents[1] / "support" / "tf2_buffer"
 PANDA = load_robot("panda")
 TIP = "panda_hand_tcp"
 ROOT = PANDA.root_link
+NAN = float("nan")
 PATIENCE = 20.0
 """tf_timeout of the node, s: waits are ended by transforms that the tests send, not by the clock."""
 SRDF = (
@@ -51,11 +52,14 @@ class Tf:
         self._publisher = client.node.create_publisher(TFMessage, "/tf", 100)
         assert client.spin_until(lambda: self._publisher.get_subscription_count() > 0, 60.0)
 
-    def send(self, frame: str, x: float, sec: int, parent: str = ROOT) -> None:
+    def send(
+        self, frame: str, x: float, sec: int, parent: str = ROOT, rotation: Quaternion | None = None
+    ) -> None:
         stamped = TransformStamped(child_frame_id=frame)
         stamped.header.frame_id = parent
         stamped.header.stamp.sec = sec
         stamped.transform.translation.x = x
+        stamped.transform.rotation = rotation or Quaternion(w=1.0)
         self._publisher.publish(self._message(transforms=[stamped]))
 
     def fk(self, frame: str, sec: int = 0, **fields: Any) -> Any:
@@ -116,6 +120,22 @@ def test_a_stamp_that_is_no_time_is_refused_with_a_sentence(tf: Tf) -> None:
     assert Status(status.code) is Status.FRAME_TRANSFORM_FAILURE
     assert "-5 s" in status.message
     assert "allowed are" in status.message
+
+
+@pytest.mark.parametrize(
+    ("name", "length", "said"),
+    [("flat", 0.0, "length 0"), ("stretched", 3.0, "length 3"), ("lost", NAN, "finite")],
+)
+def test_a_transform_that_is_none_is_refused(tf: Tf, name: str, length: float, said: str) -> None:
+    """With a quaternion of length 0 the frame had the robot's orientation."""
+    tf.send(name, 0.1, 100, rotation=Quaternion(w=length))
+    end = time.monotonic() + 60.0
+    while "does not exist" in (status := tf.fk(name).status).message:
+        assert time.monotonic() < end
+        tf.client.spin(0.05)
+    assert Status(status.code) is Status.FRAME_TRANSFORM_FAILURE
+    assert f"tf's transforms from '{name}'" in status.message
+    assert said in status.message
 
 
 def test_the_stamp_says_when(tf: Tf) -> None:

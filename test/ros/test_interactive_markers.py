@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from geometry_msgs.msg import Point, Pose, Quaternion
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Header
+from std_msgs.msg import Bool, Header
 from support.ros_requests import READY, StartNode, pose, set_parameter, stand, until_seen
 from support.rviz_user import LONG, TIP, Rviz
 from visualization_msgs.msg import InteractiveMarkerFeedback, Marker
@@ -167,6 +167,30 @@ def test_only_what_is_shown_is_executed(rviz: Rviz) -> None:
     np.testing.assert_allclose(at[:3, 3], [0.45, -0.1, 0.4], atol=2e-4)
     # The pretended robot stands still, and the node says that it does not do what it was sent.
     rviz.wait(lambda: "CONTROL_FAILED" in rviz.text())
+
+
+def test_a_plan_that_is_refused_is_not_shown_any_more(rviz: Rviz) -> None:
+    """Its line stayed, though it could not be executed any more."""
+    stops = rviz.client.node.create_publisher(Bool, f"{NAME}/emergency_stop", 1)
+    rviz.wait(lambda: stops.get_subscription_count() > 0)
+    rviz.markers.drag(TIP, pose(0.45, -0.2, 0.4))
+    rviz.plan()
+    assert rviz.of("way")
+    stops.publish(Bool(data=True))
+    try:
+        rviz.wait(lambda: "emergency stop" in status_text(rviz))
+        rviz.markers.select(TIP, "execute the plan")
+        rviz.wait(lambda: "emergency stop" in rviz.text())
+        rviz.wait(lambda: not rviz.of("way") and not rviz.of("on_the_way"))
+    finally:
+        stops.publish(Bool(data=False))
+        rviz.wait(lambda: "emergency stop" not in status_text(rviz))
+        rviz.client.node.destroy_publisher(stops)
+
+
+def status_text(rviz: Rviz) -> str:
+    """What is said above the robot."""
+    return " ".join(marker.text for (kind, _), marker in rviz.drawn.items() if kind == "status")
 
 
 @pytest.fixture

@@ -69,6 +69,63 @@ def test_a_kept_right_lasts_until_somebody_else_asks() -> None:
     assert len(topic.messages) == 2
 
 
+def test_a_right_that_waits_is_taken_with_the_first_motion_that_may_be_sent() -> None:
+    topic, lost = Published(), []
+    refusals: list[KinoptError] = [EnvironmentChangedError("something is in the way")]
+
+    class Look(Trusting):
+        def send(self, planned: Any, message: Any, published: Any, send: Any) -> bool:
+            if refusals:
+                raise refusals.pop()
+            return super().send(planned, message, published, send)
+
+    output = MotionOutput(topic, Look(), lambda: 7)
+    message = JointTrajectory(joint_names=["a"])
+    first = output.claim("first", lambda owner: lost.append(("first", owner)))
+    second = output.claim("second", lambda owner: lost.append(("second", owner)), at_once=False)
+    with pytest.raises(EnvironmentChangedError):
+        second.publish(message, UNASKED, keep=True)
+    assert not second.publish(message, UNASKED, keep=True, agreed=lambda: False)
+    assert (lost, first.holds, second.holds) == ([], True, False)
+    output.halt("a stop", lasting=False)
+    stopped = output.claim("third", lambda owner: None)
+    with pytest.raises(EmergencyStopError, match="since this motion was asked for"):
+        output.claim("fourth", lambda owner: None, stops=0, at_once=False)
+    assert second.publish(message, UNASKED, keep=True)
+    assert (stopped.holds, second.holds) == (False, True)
+    assert second.publish(message, UNASKED, keep=True)
+    output.claim("fifth", lambda owner: None)
+    assert lost[-1] == ("second", "fifth")
+    assert not second.publish(message, UNASKED, keep=True)
+    given_up = output.claim("sixth", lambda owner: None, at_once=False)
+    given_up.give_up()
+    assert not given_up.publish(message, UNASKED)
+
+
+def test_a_right_is_taken_from_somebody_only_after_a_look() -> None:
+    lost: list[str] = []
+    checked: list[str] = []
+    output = MotionOutput(Published(), Trusting())
+
+    def refuse() -> None:
+        raise EnvironmentChangedError("it would be for nothing")
+
+    first = output.claim("first", lost.append, joints=["a"], check=refuse)  # there is nobody to take it from
+    assert first.holds
+    for joints in (["a", "b"], None):
+        with pytest.raises(EnvironmentChangedError):
+            output.claim("second", lost.append, joints=joints, check=refuse)
+    assert first.holds
+    assert not lost
+    assert output.claim("second", lost.append, joints=["b"], check=refuse).holds
+    third = output.claim("third", lost.append, joints=["a"], check=lambda: checked.append("third"))
+    assert (third.holds, first.holds) == (True, False)
+    assert (lost, checked) == (["third"], ["third"])
+    output.halt("a stop")
+    with pytest.raises(EmergencyStopError):
+        output.claim("fourth", lost.append, joints=["c"], check=refuse)
+
+
 def test_a_motion_without_a_stamp_gets_one_where_its_begin_is_known() -> None:
     """Who leaves it half way has to know when it began: the node does not hear when it comes to the controller."""
     topic = Published()

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from builtin_interfaces.msg import Duration
-from geometry_msgs.msg import Point, Pose
+from geometry_msgs.msg import Point, Pose, TwistStamped
 from rclpy.action import ActionClient
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
@@ -31,7 +31,7 @@ from support.ros_requests import READY, StartNode, pose, target, until_seen
 from support.trajectory_goals import Goals, joints, until_prepared
 from support.wall import box, free_of_the_wall
 
-from kinopt_msgs.msg import CollisionObject, SceneOperation, Shape
+from kinopt_msgs.msg import CollisionObject, SceneOperation, ServoStatus, Shape
 from kinopt_ros.ros.messages.conversions import matrices_from_poses, trajectory_from_message
 from kinopt_ros.status import Status
 from kinopt_ros.trajectory.interpolation import evaluate
@@ -311,6 +311,43 @@ def test_options_that_are_refused(moving: Moving, options: dict[str, Any], said:
     assert said in result.error_code.message
 
 
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"pipeline_id": "nope"}, "pipeline_id is 'nope'"),
+        ({"planner_id": "nope"}, "planner_id is 'nope'"),
+        ({"robot_model_name": "ur5"}, "the planning scene is for robot 'ur5'"),
+        ({"workspace_parameters": float("nan")}, "workspace_parameters.min_corner is [0.0, 0.0, nan]"),
+    ],
+)
+def test_a_planner_a_workspace_and_another_robot_that_cannot_be_honoured_are_refused(
+    moving: Moving, fields: dict[str, Any], said: str
+) -> None:
+    """They were taken in silence."""
+    goal = moving.goal(joint_goal(moving.types, **READY))
+    for name, value in fields.items():
+        if name == "robot_model_name":
+            goal.planning_options.planning_scene_diff.robot_model_name = value
+        elif name == "workspace_parameters":
+            goal.request.workspace_parameters.min_corner.z = value
+        else:
+            setattr(goal.request, name, value)
+    for plan_only in (True, False):
+        goal.planning_options.plan_only = plan_only
+        status, result = moving.send(moving.move, goal).result()
+        assert (status, result.error_code.val) == (ABORTED, result.error_code.FAILURE)
+        assert said in result.error_code.message
+
+
+def test_what_was_done_otherwise_is_said_when_the_motion_is_over(moving: Moving) -> None:
+    goal = moving.goal(joint_goal(moving.types, **{**READY, "panda_joint1": 0.1}))
+    goal.request.pipeline_id, goal.request.planner_id = "ompl", "RRTConnectkConfigDefault"
+    goal.planning_options.planning_scene_diff.robot_model_name = "panda"
+    status, result = moving.send(moving.move, goal).result()
+    assert status == SUCCEEDED, result.error_code.message
+    assert "'ompl RRTConnectkConfigDefault' is no planner of this node" in result.error_code.message
+
+
 def test_a_goal_that_cannot_be_planned(moving: Moving) -> None:
     status, result = moving.send(moving.move, moving.goal(pose_goal(moving.types, pose(3.0)))).result()
     assert status == ABORTED
@@ -344,9 +381,15 @@ def refused_goals(moving: Moving, trajectory: Any) -> Iterator[tuple[str, Any]]:
         spoil(spoiled)
         goal = types.action.ExecuteTrajectory.Goal(trajectory=spoiled)
         yield spoil.__name__, moving.send(moving.execute, goal).result()[1].error_code.val
+    elsewhere = types.action.ExecuteTrajectory.Goal(trajectory=trajectory)
+    yield "begins elsewhere", moving.send(moving.execute, elsewhere).result()[1].error_code.val
     bad = joint_goal(types, **{**READY, "panda_joint1": float("nan")})
     code = moving.send(moving.move, moving.goal(bad)).result()[1].error_code
     yield "a goal that is no number", code.val
+    code = (
+        moving.send(moving.move, moving.goal(joint_goal(types, **READY), scaling=2.0)).result()[1].error_code
+    )
+    yield "a scaling above 1", code.val
     action = ActionClient(client.node, types.action.MoveGroupSequence, "sequence_move_group")
     assert client.spin_until(action.server_is_ready, PATIENCE)
     items = [types.msg.MotionSequenceItem(req=moving.request(joint_goal(types, **READY))) for _ in range(2)]
@@ -358,7 +401,19 @@ def refused_goals(moving: Moving, trajectory: Any) -> Iterator[tuple[str, Any]]:
     goals = Goals(client)
     sent = goals.send(joint_goals=[joints(panda_joint1=float("nan"))], publish=True)
     yield "optimize_trajectory", sent.result()[1].status.code
+    sent = goals.send(joint_goals=[joints(panda_joint1=0.1)], publish=True, solver="nope")
+    yield "a solver that nobody knows", sent.result()[1].status.code
     goals.close()
+    twists = client.node.create_publisher(TwistStamped, "kinopt/servo/twist", 1)
+    statuses: list[ServoStatus] = []
+    heard = client.node.create_subscription(ServoStatus, "kinopt/servo/status", statuses.append, 10)
+    assert client.spin_until(
+        lambda: twists.publish(TwistStamped()) or any(s.status.code != Status.SUCCESS for s in statuses),
+        PATIENCE,
+    )
+    yield "servo", statuses[-1].status.code
+    client.node.destroy_publisher(twists)
+    client.node.destroy_subscription(heard)
     for name, wrong in (("nowhere", target(pose(float("nan")))), ("on the moon", target(pose(0.4), "moon"))):
         yield name, client.move_to(wrong)[0].status.code
 

@@ -777,7 +777,8 @@ def test_a_motion_from_another_state_around_an_obstacle(
 def test_another_planner_is_named_and_ours_may_be_chosen(call: Call, motion: Any) -> None:
     answer = planned(call, motion(pipeline_id="ompl", planner_id="RRTConnectkConfigDefault"))
     assert "'ompl RRTConnectkConfigDefault' is no planner of this node" in answer.error_code.message
-    assert "planner" not in planned(call, motion(planner_id="cpu")).error_code.message
+    for ours in ({"planner_id": "cpu"}, {"pipeline_id": "kinopt", "planner_id": "PTP"}):
+        assert "planner" not in planned(call, motion(**ours)).error_code.message
 
 
 @pytest.mark.parametrize("speed", [0.0, -1.0])
@@ -920,6 +921,23 @@ BAD_MOTIONS: dict[str, tuple[Callable[[Any], dict[str, Any]], str, str]] = {
         lambda m: {"pipeline_id": PILZ, "planner_id": "RRTConnect"},
         "FAILURE",
         "planner_id is 'RRTConnect' of the pipeline 'pilz_industrial_motion_planner'; allowed are LIN, PTP",
+    ),
+    "a pipeline that nobody knows": (
+        lambda m: {"pipeline_id": "nope"},
+        "FAILURE",
+        "UNSUPPORTED_FEATURE: pipeline_id is 'nope'; allowed is 'kinopt'",
+    ),
+    "a planner that nobody knows": (
+        lambda m: {"planner_id": "nope"},
+        "FAILURE",
+        "UNSUPPORTED_FEATURE: planner_id is 'nope'",
+    ),
+    "a workspace that is no number": (
+        lambda m: {
+            "workspace_parameters": m.msg.WorkspaceParameters(max_corner=Vector3(x=1.0, y=NAN, z=1.0))
+        },
+        "FAILURE",
+        "INVALID_REQUEST: workspace_parameters.max_corner is [1.0, nan, 1.0]",
     ),
     "Pilz without a motion": (lambda m: {"pipeline_id": PILZ}, "FAILURE", "allowed are LIN, PTP"),
     "a line to several goals": (

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 from geometry_msgs.msg import TwistStamped
+from support.looks import Trusting
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from kinopt_ros.errors import StartStateError
 from kinopt_ros.planning.servo.session import Session
@@ -13,10 +15,12 @@ from kinopt_ros.planning.servo.setup import servo_setup
 from kinopt_ros.planning.servo.velocity import Wanted
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.ros.messages.conversions import trajectory_message
+from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.motion.published import Published
 from kinopt_ros.ros.requests.servo_commands import TWIST
 from kinopt_ros.ros.robot.joint_states import RobotState
 from kinopt_ros.ros.topics.servo import ServoTopic
+from kinopt_ros.status import Status
 from kinopt_ros.trajectory.timing import point_to_point
 
 PANDA = load_robot("panda")
@@ -43,18 +47,24 @@ class Output:
     def __init__(self, *published: Published) -> None:
         self.published = published
 
-    def claim(self, *given: Any) -> Any:
-        return SimpleNamespace(holds=True)
+    def claim(self, *given: Any, at_once: bool) -> Any:
+        return SimpleNamespace(holds=False)
 
     def check_heard(self) -> None:
         pass
 
 
+def beginning(output: Any) -> Any:
+    """A servo about to begin."""
+    servo: Any = ServoTopic.__new__(ServoTopic)
+    servo._claim, servo._stops, servo._output = None, 0, output
+    servo._context = SimpleNamespace(parameter=lambda name: 0.05)
+    return servo
+
+
 def begin(state: RobotState, *published: Published) -> Session:
     """The session of servo that begins now."""
-    servo: Any = ServoTopic.__new__(ServoTopic)
-    servo._claim, servo._stops, servo._output = None, 0, Output(*published)
-    servo._context = SimpleNamespace(parameter=lambda name: 0.05)
+    servo = beginning(Output(*published))
     servo._begin(SETUP, state, 10 * SECOND)
     return servo._session
 
@@ -82,6 +92,53 @@ def test_servo_does_not_begin_with_a_robot_that_somebody_else_moves(velocity: fl
     assert not session.goes_on
     for time in (10 * SECOND, session.commanded.end):
         np.testing.assert_array_equal(session.commanded.at(time).position, PANDA.default_q[:7])
+
+
+@pytest.mark.parametrize("joints", [ARM, ("panda_finger_joint1",)])
+def test_a_command_that_is_refused_ends_no_motion(joints: tuple[str, ...]) -> None:
+    """A twist ended what a controller did before servo looked whether the robot stands."""
+    now, lost = 10 * SECOND, []
+    output = MotionOutput(SimpleNamespace(publish=lambda message: None), Trusting(), lambda: now, lambda: "")
+    goal = output.claim("a goal", lost.append)
+    message = JointTrajectory(joint_names=list(joints), points=[JointTrajectoryPoint()])
+    planned: Any = SimpleNamespace(loaded=SimpleNamespace(model=PANDA), goes_on=False)
+    assert goal.hand_over(message, planned, lambda: SimpleNamespace(over=False))
+    servo = beginning(output)
+    with pytest.raises(StartStateError, match=f"has sent before moves '{joints[0]}'"):
+        servo._begin(SETUP, measured(0.0), now)
+    output.brake(output.published[0], message, lambda brake: SimpleNamespace(over=True))
+    with pytest.raises(StartStateError, match="'panda_joint3' moves at a velocity"):
+        servo._begin(SETUP, measured(0.2), now)
+    assert lost == []
+    servo._begin(SETUP, measured(0.0), now)
+    assert lost == []  # only what is sent ends a motion
+    assert servo._claim.publish(message, planned, keep=True)
+    assert lost == ["servo"]
+
+
+def test_servo_begins_anew_if_somebody_else_moves_the_robot_before_it_does() -> None:
+    """A stream of zeros sends nothing, so nobody takes a right from it; it went on from where the robot was no longer.
+    Nor does it begin anew as long as nobody moves: simulated time may be a step behind for a moment."""
+    output = Output()
+    servo = beginning(output)
+    servo._begin(SETUP, measured(0.0), 10 * SECOND)
+    for waits in (True, False):
+        servo._claim, output.published = SimpleNamespace(waits=waits), servo._before
+        assert not servo._is_overtaken()
+        output.published = (Published(JointTrajectory(), PANDA, 0),)
+        assert servo._is_overtaken() is waits
+
+
+def test_servo_ends_no_motion_of_others_by_a_command_that_is_refused_before_the_first_one() -> None:
+    """It had begun with a motion of another one, and braked that."""
+    said = []
+    servo = beginning(Output())
+    servo._end = lambda status, sentence: said.append(status)
+    for waits in (True, False):
+        servo._session, servo._claim = object(), SimpleNamespace(waits=waits)
+        servo._refuse(StartStateError("it is elsewhere"))
+        assert (servo._session is None) is waits  # else it brings the robot to rest
+    assert said == [Status.START_STATE_INVALID] * 2
 
 
 def test_servo_ends_the_motion_that_it_takes_over() -> None:

@@ -10,17 +10,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from geometry_msgs.msg import Point
+from geometry_msgs.msg import Point, Pose
 from rcl_interfaces.srv import SetParameters
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
-from support.ros_requests import READY, StartNode, ik, pose, stand, target
+from support.ros_requests import READY, StartNode, ik, pose, set_parameter, stand, target
 from support.trajectory_goals import ABORTED, CANCELED, SUCCEEDED, Goals, joints, until_prepared
 
 from kinopt_msgs.action import OptimizeTrajectory
 from kinopt_msgs.msg import CollisionObject, PoseAlong, SceneOperation, Shape, StraightLine, Waypoint
-from kinopt_msgs.srv import ApplyScene, PlanTrajectory
+from kinopt_msgs.srv import ApplyScene, ComputeCartesianPath, PlanTrajectory
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.ros.client.client import Client
@@ -44,6 +44,21 @@ def goals(client: Client) -> Iterator[Goals]:
     sender = Goals(client)
     yield sender
     sender.close()
+
+
+def test_plans_begin_as_far_beyond_a_limit_as_the_parameter_says(client: Client, goals: Goals) -> None:
+    del goals  # it waits until the node is prepared
+    beyond = {**READY, "panda_joint1": float(PANDA.limits.upper[0]) + 0.02}
+    plan = PlanTrajectory.Request(joint_goals=[AWAY], state=joints(**beyond), timeout=30.0, **FAST)
+    line = ComputeCartesianPath.Request(state=plan.state, keep_orientation=True, max_step=0.05, timeout=30.0)
+    line.waypoints = [Pose(position=Point(x=-0.27, y=0.13, z=0.55))]
+    for tolerance, code in ((1e-3, Status.START_STATE_INVALID), (0.05, Status.SUCCESS)):
+        assert set_parameter(client, "kinopt", "start_state_tolerance", tolerance).successful
+        for name, asked in (("plan_trajectory", plan), ("compute_cartesian_path", line)):
+            status = client.call(name, asked).status
+            assert status.code == code, (name, status.message)
+            assert code == Status.SUCCESS or "parameter start_state_tolerance" in status.message
+    assert set_parameter(client, "kinopt", "start_state_tolerance", 1e-3).successful
 
 
 def test_weights_of_costs_are_parameters_that_count_at_once(client: Client, goals: Goals) -> None:

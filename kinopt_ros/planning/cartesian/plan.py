@@ -14,7 +14,7 @@ from kinopt_ros.planning.cartesian.result import CartesianResult
 from kinopt_ros.planning.cartesian.steps import ACCURACY, CartesianSteps
 from kinopt_ros.problems.builder import ik_problem
 from kinopt_ros.problems.limit_tolerance import LIMIT_TOLERANCE
-from kinopt_ros.problems.trajectory import JointGoal
+from kinopt_ros.problems.trajectory import START_TOLERANCE, JointGoal
 from kinopt_ros.problems.trajectory_builder import trajectory_problem
 from kinopt_ros.problems.validation import check_transforms, variables_of_joints
 from kinopt_ros.robot.model import RobotModel
@@ -45,6 +45,7 @@ def plan_cartesian_path(
     deadline: float | None = None,
     random_seed: int = 0,
     limit_tolerance: float = LIMIT_TOLERANCE,
+    start_tolerance: float = START_TOLERANCE,
 ) -> CartesianResult:
     """Move a link from where it is along straight lines through poses, at rest at both ends.
 
@@ -69,6 +70,8 @@ def plan_cartesian_path(
         random_seed: of the solver.
         limit_tolerance: a start that is beyond a position limit by no more than this, rad or m, is moved to the limit;
             ``notes`` of the result say so.
+        start_tolerance: distance that the start may be outside its position limits, rad or m; from there joints move
+            inwards only.
 
     Raises:
         KinoptError: something in it is not usable, or with a deadline (``NotReadyError``) not prepared.
@@ -117,6 +120,7 @@ def plan_cartesian_path(
         deadline=deadline,
         random_seed=random_seed,
         limit_tolerance=limit_tolerance,
+        start_tolerance=start_tolerance,
     )
     if deadline is not None:
         check_compiled()

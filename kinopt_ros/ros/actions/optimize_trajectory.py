@@ -23,7 +23,7 @@ from kinopt_ros.ros.messages.conversions import status_message
 from kinopt_ros.ros.messages.sizes import check_lengths, let_go
 from kinopt_ros.ros.messages.trajectory_answer import empty_answer, whole_controller
 from kinopt_ros.ros.motion.controller_hand_over import ControllerHandOver
-from kinopt_ros.ros.motion.controllers import ChosenControllers, Controllers
+from kinopt_ros.ros.motion.controllers import ChosenControllers, Controllers, commanded
 from kinopt_ros.ros.motion.last_look import MovingError, PlannedFor
 from kinopt_ros.ros.motion.output import ClosedError, MotionOutput
 from kinopt_ros.ros.motion.rights import Claim
@@ -31,7 +31,7 @@ from kinopt_ros.ros.motion.run import MotionRun
 from kinopt_ros.ros.motion.watched import WatchedMotions
 from kinopt_ros.ros.requests.planning_task import PlanningTask
 from kinopt_ros.ros.requests.trajectory import TrajectoryRequest, read_trajectory_request
-from kinopt_ros.ros.requests.trajectory_work import plan
+from kinopt_ros.ros.requests.trajectory_work import check_request, plan
 from kinopt_ros.ros.robot.frames import NoTransformYetError
 from kinopt_ros.ros.robot.joint_states import UNREAD_SECONDS
 from kinopt_ros.ros.serving.defects import error_status
@@ -40,7 +40,6 @@ from kinopt_ros.ros.serving.retries import Retries
 from kinopt_ros.ros.serving.urgent import UrgentExecutor
 from kinopt_ros.solvers.paths import Progress
 from kinopt_ros.status import Status
-from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND
 
 NAME = "optimize_trajectory"
 FEEDBACK_SECONDS = 0.05
@@ -137,7 +136,9 @@ class _Goal(KeptGoal):
             check_lengths(request, action.context.parameter("max_batch"))
             try:
                 asked = read_trajectory_request(action.context, request, self.arrived, request.publish)
-                if request.publish and self._was_seen_moved():
+                if request.publish and self._claim is None:
+                    self._check(asked)
+                if request.publish and self._is_moved():
                     raise MovingError("a motion of this node is not over: wait until it is, or stop it")
             except (MovingError, StaleStateError) as error:
                 # By the goal before, whose end it has to be told, or one that was cancelled a moment ago.
@@ -154,26 +155,20 @@ class _Goal(KeptGoal):
                 if not action.retries.allowed(self.arrived, patience):
                     raise error.after(patience) from error
                 return False
-            if request.publish:
-                self.chosen = action.controllers.chosen()
-                if not self._take_claim():
-                    return True
+            if request.publish and not self._take_claim():
+                return True
             action.scheduler.submit(_GoalTask(request.client, self, asked))
         except Exception as error:  # nothing leaves a callback
             self.refuse(error)
         return True
 
-    def _was_seen_moved(self) -> bool:
-        """Whether a motion of this node is not over, or was not when the robot was measured: at its end it is so slow
-        that the robot counts as standing, and comes to rest elsewhere."""
+    def _is_moved(self) -> bool:
+        """Whether a motion of this node is not over, as far as is seen."""
         context = self._action.context
         now = int(context.node.get_clock().now().nanoseconds)
-        for one in self._action.output.published:
-            index = [one.robot.variable_index[name] for name in one.message.joint_names]
-            behind = float(context.joint_states.of(one.robot).behind[index].max(initial=0.0))
-            if one.runs(now) or one.runs(now - round(behind * NANOSECONDS_PER_SECOND)):
-                return True
-        return False
+        return any(
+            one.runs_as_seen(context.joint_states.of(one.robot), now) for one in self._action.output.published
+        )
 
     def _can_begin(self) -> bool:
         """Look whether the goal can be used once the robot stands; False if only tf lacks what its stamp asks for.
@@ -185,13 +180,19 @@ class _Goal(KeptGoal):
         """
         action = self._action
         try:
-            read_trajectory_request(
+            asked = read_trajectory_request(
                 action.context, self.handle.request, self.arrived, publish=True, unseen=True
             )
         except NoTransformYetError:
             return False
-        self.chosen = action.controllers.chosen()
+        self._check(asked)
         return True
+
+    def _check(self, asked: TrajectoryRequest) -> None:
+        """Raise KinoptError if a goal that publishes cannot be planned or done, whatever the robot does."""
+        check_request(asked)
+        self.chosen = self._action.controllers.chosen()
+        commanded(self._action.context, self.chosen, asked.problem.joints)
 
     def _take_claim(self) -> bool:
         """Ask for the right to move the robot, once; False for a goal that was cancelled while it was read."""

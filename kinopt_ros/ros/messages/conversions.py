@@ -12,7 +12,7 @@ from typing import Annotated
 
 import numpy as np
 from builtin_interfaces.msg import Duration
-from geometry_msgs.msg import Point, Pose, Quaternion
+from geometry_msgs.msg import Point, Pose, Quaternion, Transform
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory as JointTrajectoryMsg
 from trajectory_msgs.msg import JointTrajectoryPoint
@@ -80,6 +80,12 @@ def matrices_from_poses(
     # Plain floats: for one pose ten times as quick as arrays, for a thousand as quick.
     rows = [_matrix(pose, what, index, error) for index, pose in enumerate(poses)]
     return np.array(rows, dtype=np.float64).reshape(-1, 4, 4)
+
+
+def pose_of_transform(transform: Transform) -> Pose:
+    """Return a transform as a pose."""
+    p = transform.translation
+    return Pose(position=Point(x=p.x, y=p.y, z=p.z), orientation=transform.rotation)
 
 
 def poses_from_matrices(T: Annotated[Float64, "B 4 4"]) -> list[Pose]:

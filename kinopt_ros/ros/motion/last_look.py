@@ -202,16 +202,8 @@ class LastLook:
         """
         robot = planned.loaded.model
         now = int(self._context.node.get_clock().now().nanoseconds)
+        check_can_be_left(robot, motion.joint_names, published, now)
         for one in published:
-            if one.runs(now):
-                others = [name for name in one.message.joint_names if name not in motion.joint_names]
-                if others or one.execution is not None or one.robot is not robot:
-                    names = ", ".join(map(quoted, (others or one.message.joint_names)[:8]))
-                    left = "" if one.execution is not None else f" for another {(one.end - now) / 1e9:.3g} s"
-                    raise StartStateError(
-                        f"a motion that this node has sent before moves {names}{left}: this one was checked with the "
-                        "robot at rest. Wait until that one is over, or stop it"
-                    )
             if not planned.goes_on and one.robot is robot:
                 _check_is_not_in(one, begin, state, now)
 
@@ -293,6 +285,22 @@ def _check_shapes(planned: PlannedFor) -> None:
         raise UncheckableError(
             f"nobody can say whether the motion is free of collisions: {reasons}. {planned.unchecked}"
         )
+
+
+def check_can_be_left(
+    robot: RobotModel, joints: Sequence[str], published: Iterable[Published], now: int
+) -> None:
+    """Raise StartStateError if a motion runs that none of ``joints`` can leave: one of others, of another robot, or
+    that a controller was handed; ``now``: ns of the node's clock."""
+    for one in published:
+        others = [name for name in one.message.joint_names if name not in joints]
+        if one.runs(now) and (others or one.execution is not None or one.robot is not robot):
+            names = ", ".join(map(quoted, (others or one.message.joint_names)[:8]))
+            left = "" if one.execution is not None else f" for another {(one.end - now) / 1e9:.3g} s"
+            raise StartStateError(
+                f"a motion that this node has sent before moves {names}{left}: this one was checked with the "
+                "robot at rest. Wait until that one is over, or stop it"
+            )
 
 
 def _check_is_not_in(one: Published, begin: Annotated[Float64, "nq"], state: RobotState, now: int) -> None:

@@ -234,6 +234,8 @@ class MotionOutput:
         lost: Callable[[str], None],
         stops: int | None = None,
         joints: Iterable[str] | None = None,
+        at_once: bool = True,
+        check: Callable[[], None] | None = None,
     ) -> Claim:
         """Return the right to publish one motion, which somebody else may have had until now.
 
@@ -243,29 +245,51 @@ class MotionOutput:
                 thread, and must return at once.
             stops: how many there were when the motion was wanted; None: it is wanted now.
             joints: which are to move; None: any.
+            at_once: take the right now; else with the first motion that is published, so that one that is refused ends
+                nobody's.
+            check: called before the right is taken from somebody; raises if that would be for nothing.
 
         Raises:
             EmergencyStopError: there is one, or was one since.
             ClosedError: nothing may move.
+            KinoptError: as ``check`` raises it.
         """
-        claim = Claim(self, lost, None if joints is None else frozenset(joints))
+        claim = Claim(self, owner, lost, stops, None if joints is None else frozenset(joints))
+        if not at_once:
+            self._check_open(stops)
+        elif check is None or not self._take(claim, from_others=False):
+            if check is not None:
+                check()
+            self._take(claim)
+        return claim
+
+    def _check_open(self, stops: int | None) -> None:
+        """Raise KinoptError if nothing may move; arguments and errors as of ``claim``."""
+        if self._closed is not None:
+            raise type(self._closed)(str(self._closed))
+        if self._halted:
+            raise EmergencyStopError(
+                "there is an emergency stop: nothing moves until false comes on ~/emergency_stop"
+            )
+        if stops is not None and stops != self._stops:
+            raise EmergencyStopError(
+                "there was an emergency stop since this motion was asked for: what was asked for before it moves "
+                "nothing"
+            )
+
+    def _take(self, claim: Claim, from_others: bool = True) -> bool:
+        """Take a right from all that have one of its joints; with ``from_others`` off, only if nobody has. Return
+        whether it was taken."""
         with self._lock:
-            if self._closed is not None:
-                raise type(self._closed)(str(self._closed))
-            if self._halted:
-                raise EmergencyStopError(
-                    "there is an emergency stop: nothing moves until false comes on ~/emergency_stop"
-                )
-            if stops is not None and stops != self._stops:
-                raise EmergencyStopError(
-                    "there was an emergency stop since this motion was asked for: what was asked for before it moves "
-                    "nothing"
-                )
+            self._check_open(claim.stops)
             before = [one for one in self._rights if _share(one.joints, claim.joints)]
+            if before and not from_others:
+                return False
+            claim.waits = False
             self._rights = (*(one for one in self._rights if one not in before), claim)
         for one in before:
-            one.lost(owner)
-        return claim
+            one.lost(claim.owner)
+        return True
 
     def publish(
         self,
@@ -281,8 +305,10 @@ class MotionOutput:
 
         def send() -> bool:
             with self._lock:
-                if claim not in self._rights or not agreed():
+                if not (claim.waits or claim in self._rights) or not agreed():
                     return False
+                if claim.waits:
+                    self._take(claim)
                 if not keep:
                     self.give_up(claim)
                 self._stamp(message, planned.loaded.model)

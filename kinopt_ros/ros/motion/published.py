@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from trajectory_msgs.msg import JointTrajectory as TrajectoryMessage
@@ -67,6 +67,12 @@ class Published:
         # One that begins later is of a clock that was set back.
         return self.start - _AHEAD <= now < self.end
 
+    def runs_as_seen(self, state: RobotState, now: int) -> bool:
+        """Whether it is not over, or was not when its joints were measured (``state``, of its robot): at its end it is
+        so slow that they count as standing, and come to rest elsewhere."""
+        index = [self.robot.variable_index[name] for name in self.message.joint_names]
+        return self.runs(now) or self.runs(state.seen(index, now))
+
     @cached_property
     def _motion(self) -> JointTrajectory:
         return trajectory_from_message(self.message)
@@ -92,14 +98,14 @@ def followed(motion: Commanded, setup: ServoSetup, state: RobotState, now: int, 
         now: ns of the node's clock.
         tolerance: rad or m by which the robot may be elsewhere, besides the way that it is late.
     """
-    behind = round(float(state.behind[setup.variables].max()) * NANOSECONDS_PER_SECOND)
-    if not not_begun_since(motion) <= now < motion.end + behind:
+    seen = state.seen(setup.variables, now)
+    if not (not_begun_since(motion) <= now and seen < motion.end):
         return False
     measured, late = state.q[setup.variables], LAG / NANOSECONDS_PER_SECOND
     # Where it was when it was measured counts: it may have begun, or ended, since.
     return any(
         (setup.away(measured, at.position) <= tolerance + late * np.abs(at.velocity)).all()
-        for at in (motion.at(now), motion.at(now - behind))
+        for at in (motion.at(now), motion.at(seen))
     )
 
 
@@ -139,11 +145,16 @@ def begin_of(
     if not delay or not message.points or any(message.points[0].velocities):
         return None
     index = [robot.variable_index[name] for name in message.joint_names]
-    late = state.late[index]
-    alike = (late >= EARLIEST) & (late <= LATEST)
+    alike = _is_same_clock(state.late[index])
     if state.stamped is None or not (state.stamped[index] & alike).all():
         return None  # nobody knows the controller's clock, or it is another one
     return now + round(delay * NANOSECONDS_PER_SECOND)
+
+
+def _is_same_clock(late: Any, earliest: float = EARLIEST) -> Any:
+    """Return whether joint states are of the node's clock that arrive so many seconds (or arrays of them) after their
+    stamps; ``earliest``: see EARLIEST."""
+    return (earliest <= late) & (late <= LATEST)
 
 
 def check_keeps_stamps(motion: Commanded, setup: ServoSetup, state: RobotState, now: int) -> None:
@@ -158,7 +169,7 @@ def check_keeps_stamps(motion: Commanded, setup: ServoSetup, state: RobotState, 
         now: ns of the node's clock.
     """
     measured = state.q[setup.variables]
-    then = now - round(float(state.behind[setup.variables].max()) * NANOSECONDS_PER_SECOND)
+    then = state.seen(setup.variables, now)
     ahead = then + round(START_DELAY * NANOSECONDS_PER_SECOND)
     away, away_ahead = (setup.away(measured, motion.at(time).position).max() for time in (then, ahead))
     if away_ahead + _ALIKE < away:
@@ -173,7 +184,7 @@ def check_clock(state: RobotState, setup: ServoSetup, earliest: float = EARLIEST
     EARLIEST. One that is far behind begins late, and goes there from where the joints are as fast as the stamp says."""
     for name, k in zip(setup.joints, setup.variables, strict=True):
         late = float(state.late[k])
-        if not earliest <= late <= LATEST:
+        if not _is_same_clock(late, earliest):
             when = f"{-late:.2g} s ahead of" if late < 0.0 else f"{late:.2g} s behind"
             raise StartStateError(
                 f"the motion begins at a time of the node's clock, but the joint state of {name!r} is stamped {when} "

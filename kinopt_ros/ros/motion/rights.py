@@ -24,12 +24,21 @@ class Claim:
     """The right to send one motion, or, as long as nobody else asks, several."""
 
     def __init__(
-        self, output: MotionOutput, lost: Callable[[str], None], joints: frozenset[str] | None = None
+        self,
+        output: MotionOutput,
+        owner: str,
+        lost: Callable[[str], None],
+        stops: int | None,
+        joints: frozenset[str] | None,
     ) -> None:
+        """Arguments as of ``MotionOutput.claim``."""
         self._output = output
+        self.owner = owner
         self.lost = lost
+        self.stops = stops
         self.joints = joints
-        """Joints of the motions; None: any."""
+        self.waits = True
+        """Whether it is still to be taken, with its first motion that is published."""
 
     def publish(
         self,
@@ -72,6 +81,7 @@ class Claim:
 
     def give_up(self) -> None:
         """Publish nothing any more."""
+        self.waits = False
         self._output.give_up(self)
 
 

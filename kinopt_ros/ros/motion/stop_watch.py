@@ -196,7 +196,7 @@ class StopWatch:
                     self._say("nobody says where the robot is, so that nobody knows whether it stands")
                 continue
             silent = 0
-            if now - round(1e9 * float(state.behind[index].max())) < begin:
+            if state.seen(index, now) < begin:
                 continue  # from when they were not to be at rest yet: joint states may be late
             movement.take(state, looked)
             joint = movement.moving(looked)

@@ -7,7 +7,7 @@ from typing import Any
 from moveit_msgs.action import ExecuteTrajectory
 from moveit_msgs.msg import MoveItErrorCodes, RobotTrajectory
 
-from kinopt_ros.ros.moveit.given_trajectory import check_numbers, given_joints
+from kinopt_ros.ros.moveit.given_trajectory import check_begin, check_numbers, given_joints
 from kinopt_ros.ros.moveit.moving_goals import MoveItActions, MovingGoal, error_code
 from kinopt_ros.ros.serving.kept_goals import KeptGoals
 
@@ -37,7 +37,7 @@ class ExecuteTrajectoryGoal(MovingGoal):
         motion, request.trajectory = request.trajectory.joint_trajectory, RobotTrajectory()
         names = getattr(request, "controller_names", ())  # Humble's goals name none
         check_numbers(self.context, motion)  # before a motion that runs is ended for it
-        claim = self.claim(self._joints, names)
+        claim = self.claim(self._joints, names, lambda: check_begin(self.context, motion))
         try:
             return error_code(self.execute(claim, motion, names))
         finally:

@@ -13,7 +13,7 @@ from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.variables import joint_named
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import trajectory_from_message
-from kinopt_ros.ros.motion.last_look import PlannedFor
+from kinopt_ros.ros.motion.last_look import PlannedFor, check_is_at
 from kinopt_ros.status import Status
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 from kinopt_ros.verification.trajectory import TrajectoryLimits
@@ -68,6 +68,17 @@ def check_numbers(context: Context, message: TrajectoryMessage) -> None:
             f"the first point is at {motion.time[0]:g} s; allowed is 0: nobody says how the robot gets to it"
         )
     _judge(context, context.loaded.model, motion, None)
+
+
+def check_begin(context: Context, message: TrajectoryMessage) -> None:
+    """Raise StartStateError unless the robot is where a trajectory begins that has passed ``check_numbers``: a motion
+    that runs has taken it from there, or takes it there later, and is not ended for it."""
+    robot = context.loaded.model
+    variables = commanded_variables(robot, message.joint_names)
+    state = context.joint_states.of(robot)
+    begin = state.q.copy()
+    begin[variables] = message.points[0].positions
+    check_is_at(robot, state, begin, variables.tolist())
 
 
 def check_given(

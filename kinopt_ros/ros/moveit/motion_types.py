@@ -18,7 +18,8 @@ from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import configuration_to_reach
 
-_PILZ = "pilz_industrial_motion_planner"
+PILZ = "pilz_industrial_motion_planner"
+"""MoveIt's pipeline of kinds of motion."""
 _ALIKE = 0.01
 """Angle up to which two orientations count as equal, rad."""
 _LEVER = 0.1
@@ -34,7 +35,8 @@ class MotionType(Enum):
     """The tip moves on a straight line, and turns about one axis."""
 
 
-_NAMES = {kind.value: kind for kind in MotionType}
+KINDS = {kind.value: kind for kind in MotionType}
+"""By the names that a planner_id has for them."""
 _MISSING = {"CIRC": "arcs", "POLYLINE": "lines with rounded corners"}
 
 
@@ -48,13 +50,13 @@ def motion_type(pipeline_id: str, planner_id: str) -> MotionType:
     if name in _MISSING:
         raise UnsupportedFeatureError(
             f"planner_id is {quoted(planner_id)}: {_MISSING[name]} are not supported here; allowed kinds of motion are "
-            f"{', '.join(sorted(_NAMES))}"
+            f"{', '.join(sorted(KINDS))}"
         )
-    if pipeline_id.strip().lower() == _PILZ and name not in _NAMES:
+    if pipeline_id.strip().lower() == PILZ and name not in KINDS:
         raise UnsupportedFeatureError(
-            f"planner_id is {quoted(planner_id)} of the pipeline {_PILZ!r}; allowed are {', '.join(sorted(_NAMES))}"
+            f"planner_id is {quoted(planner_id)} of the pipeline {PILZ!r}; allowed are {', '.join(sorted(KINDS))}"
         )
-    return _NAMES.get(name, MotionType.ANY)
+    return KINDS.get(name, MotionType.ANY)
 
 
 def check_line(goals: Any) -> None:

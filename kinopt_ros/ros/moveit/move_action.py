@@ -22,12 +22,13 @@ from kinopt_ros.errors import (
     UnsupportedFeatureError,
 )
 from kinopt_ros.robot.variables import one_variable_each, one_variable_joints
-from kinopt_ros.ros.messages.conversions import error_message
+from kinopt_ros.ros.messages.conversions import error_message, said
 from kinopt_ros.ros.motion.last_look import at_rest
 from kinopt_ros.ros.motion.rights import Claim
 from kinopt_ros.ros.moveit.moving_goals import PLANNING, MoveItActions, MovingGoal, error_code
 from kinopt_ros.ros.moveit.path_constraints import StartBreaksError
 from kinopt_ros.ros.moveit.plan_kinematic_path import PlanKinematicPath
+from kinopt_ros.ros.moveit.scene_messages import check_robot_name
 from kinopt_ros.ros.moveit.serving import ask, check
 from kinopt_ros.ros.robot.frames import NoTransformYetError
 from kinopt_ros.ros.serving.kept_goals import KeptGoals
@@ -74,6 +75,7 @@ class MoveGroupGoal(MovingGoal):
         options = self.handle.request.planning_options
         if options.look_around:
             raise UnsupportedFeatureError("look_around is set, which is not supported here: leave it out")
+        check_robot_name(options.planning_scene_diff, self.context.loaded.model)
         if not _is_empty(options.planning_scene_diff):
             raise UnsupportedFeatureError(
                 "planning_scene_diff changes the scene for this goal alone, which is not supported here: change it for "
@@ -96,8 +98,7 @@ class MoveGroupGoal(MovingGoal):
         options = self.handle.request.planning_options
         attempts = (options.replan_attempts or ATTEMPTS) if options.replan else 1
         joints = self.joints_of([request])
-        self.check_readable([request], joints)
-        claim = self.claim(joints)
+        claim = self.claim(joints, check=lambda: self.check_readable([request], joints))
         try:
             for number in range(attempts):
                 if number:
@@ -105,11 +106,11 @@ class MoveGroupGoal(MovingGoal):
                     request.start_state = RobotState(is_diff=True)  # it has moved since
                 self.wait_for_rest(joints)
                 self.begin_at_rest(request.start_state, joints)
-                code = self._plan(request)
-                if code.val != code.SUCCESS:
-                    return code
+                planned = self._plan(request)
+                if planned.val != planned.SUCCESS:
+                    return planned
                 status = self.done(claim, self.result.planned_trajectory.joint_trajectory)
-                code = error_code(status)
+                code = with_notes(error_code(status), planned)
                 if status.code != Status.ENVIRONMENT_CHANGED or self.stopped:
                     break
             return code
@@ -174,6 +175,13 @@ class MoveGroupGoal(MovingGoal):
         end = time.monotonic() + seconds
         while not self.stopped and time.monotonic() < end:
             time.sleep(_LOOK_SECONDS)
+
+
+def with_notes(code: MoveItErrorCodes, planned: MoveItErrorCodes) -> MoveItErrorCodes:
+    """Return how a motion ended with what was said when it was planned, as of a planner that is none of ours."""
+    if hasattr(code, "message"):  # not in Humble
+        code.message = said(*dict.fromkeys(f"{code.message}; {planned.message}".split("; ")))
+    return code
 
 
 def _is_empty(scene: PlanningScene) -> bool:

@@ -223,14 +223,27 @@ class MovingGoal(KeptGoal):
             run.stop(*told)
         return run
 
-    def claim(self, joints: Sequence[str], names: Sequence[str] = ()) -> Claim:
-        """Return the right to move joints, by some controllers or by any; who takes it away ends the goal."""
+    def claim(
+        self,
+        joints: Sequence[str],
+        names: Sequence[str] = (),
+        check: Callable[[], None] | None = None,
+    ) -> Claim:
+        """Return the right to move joints, by some controllers or by any; who takes it away ends the goal.
+
+        Args:
+            joints: which.
+            names: controllers that may do it; none: any.
+            check: as of ``MotionOutput.claim``.
+        """
 
         def lost(owner: str) -> None:
             self.stop(Status.PREEMPTED, f"{owner} came later: a joint has one owner at a time")
 
         moved = commanded(self.context, self.chosen, joints, names)
-        return self.actions.output.claim(f"a goal of {self.goals.name}", lost, self._stops, moved)
+        return self.actions.output.claim(
+            f"a goal of {self.goals.name}", lost, self._stops, moved, check=check
+        )
 
     def _may_send(self) -> bool:
         """Take notice that the robot may move from now on; False if the goal was told to end before."""

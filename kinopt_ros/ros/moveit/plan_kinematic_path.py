@@ -10,7 +10,7 @@ from moveit_msgs.srv import GetMotionPlan
 
 from kinopt_msgs.srv import ComputeCartesianPath, PlanTrajectory
 from kinopt_ros.array import Float64
-from kinopt_ros.errors import InvalidGoalError, UnsupportedFeatureError, quoted
+from kinopt_ros.errors import InvalidGoalError, InvalidRequestError, UnsupportedFeatureError
 from kinopt_ros.planning.scheduler import Task
 from kinopt_ros.robot.model import JointType, RobotModel
 from kinopt_ros.ros.context import Context
@@ -30,7 +30,7 @@ from kinopt_ros.ros.moveit.motion_types import (
 from kinopt_ros.ros.moveit.other_motions import OtherMotions
 from kinopt_ros.ros.moveit.pace import refuse_speed_limit, scaling
 from kinopt_ros.ros.moveit.path_constraints import broken, check_start, kept_along
-from kinopt_ros.ros.moveit.planners import PIPELINE
+from kinopt_ros.ros.moveit.planner_names import check_planner, other_planner
 from kinopt_ros.ros.moveit.robot_state import configuration_of, fill_robot_state, joint_state_of
 from kinopt_ros.ros.moveit.serving import MoveItService
 from kinopt_ros.ros.serving.reply import Reply
@@ -65,10 +65,9 @@ class _Asked:
 
 class PlanKinematicPath(MoveItService):
     """moveit_msgs/GetMotionPlan. A planner_id that names a kind of motion (LIN, PTP) is honoured or refused, see
-    ``motion_type``. One that names a way of searching and is none of our solvers, or a pipeline_id, which MoveIt's
-    clients always send, is answered by the node's own, and the message says so. How many attempts are made is up to the
-    planner within allowed_planning_time. The workspace bounds bases that drive, as in MoveIt: where one moves it is
-    refused."""
+    ``motion_type``; of other names of planners and pipelines see ``planner_names.py``. How many attempts are made is up
+    to the planner within allowed_planning_time. The workspace bounds bases that drive, as in MoveIt: where one moves it
+    is refused."""
 
     name = "plan_kinematic_path"
     type = GetMotionPlan
@@ -99,6 +98,7 @@ class PlanKinematicPath(MoveItService):
         given, context = request.motion_plan_request, self._context
         robot = context.loaded.model
         refuse_unsupported(given, robot, robot.group(context.group_name(robot, given.group_name)).joints)
+        check_planner(given.pipeline_id, given.planner_id)
         motion = motion_type(given.pipeline_id, given.planner_id)
         state = joint_state_of(given.start_state, robot)
         if self._others is not None:
@@ -134,7 +134,7 @@ class PlanKinematicPath(MoveItService):
             task = self._plan(asked, reply)
             start = task.asked.problem.start
         check_start(context, robot, given.path_constraints, start, q)
-        note = "" if motion is MotionType.LINE else _other_planner(given)
+        note = "" if motion is MotionType.LINE else other_planner(given.pipeline_id, given.planner_id)
         kept_all_along = given.path_constraints if has_constraints(given.path_constraints) else None
         goals = given.goal_constraints
         return task, _Asked(robot, start, goals, given.group_name, q, said(note, moved), kept_all_along)
@@ -147,7 +147,7 @@ class PlanKinematicPath(MoveItService):
             fill_error_code(response.error_code, answer.status)
             return
         response.group_name = asked.group
-        answer.status.message = "; ".join(filter(None, (answer.status.message, asked.note)))
+        answer.status.message = said(answer.status.message, asked.note, answer.fallback_reason)
         fill_error_code(response.error_code, answer.status)
         if answer.status.code != Status.SUCCESS:
             self._show_contacts(answer.status.code, asked)
@@ -205,14 +205,6 @@ class PlanKinematicPath(MoveItService):
         )
 
 
-def _other_planner(given: Any) -> str:
-    """Return a sentence about a planner that is asked for and is none of ours; else nothing."""
-    ours = given.planner_id in solver_names()
-    pipeline = "" if given.pipeline_id == PIPELINE else given.pipeline_id
-    asked_for = " ".join(filter(None, (pipeline, "" if ours else given.planner_id)))
-    return f"{quoted(asked_for)} is no planner of this node, which used its own" if asked_for else ""
-
-
 def refuse_unsupported(given: Any, robot: RobotModel, joints: Sequence[str]) -> None:
     """Raise a KinoptError for fields of a MotionPlanRequest for some joints that are not supported."""
     refuse_speed_limit(given)
@@ -223,6 +215,12 @@ def refuse_unsupported(given: Any, robot: RobotModel, joints: Sequence[str]) -> 
     if given.reference_trajectories:
         raise UnsupportedFeatureError("reference_trajectories are given, which are not supported here")
     bounds = (given.workspace_parameters.min_corner, given.workspace_parameters.max_corner)
+    for name, corner in zip(("min_corner", "max_corner"), bounds, strict=True):
+        numbers = [corner.x, corner.y, corner.z]
+        if not np.isfinite(numbers).all():
+            raise InvalidRequestError(
+                f"workspace_parameters.{name} is {numbers}; allowed are finite numbers, or zeros"
+            )
     driving = [name for name in joints if robot.joint(name).type in (JointType.PLANAR, JointType.FLOATING)]
     if driving and any(corner.x or corner.y or corner.z for corner in bounds):
         raise UnsupportedFeatureError(

@@ -17,12 +17,12 @@ from rclpy.parameter import Parameter, get_parameter_value
 from kinopt_ros.errors import InvalidRequestError, KinoptError, cut, quoted, shortened
 from kinopt_ros.ros.messages.qos import QUEUED
 from kinopt_ros.ros.moveit.motion_types import MotionType
+from kinopt_ros.ros.moveit.planner_names import PIPELINE
 from kinopt_ros.ros.robot import parameters
 from kinopt_ros.ros.serving.defects import log_defect
 from kinopt_ros.solvers.base import Feature
 from kinopt_ros.solvers.registry import list_solvers
 
-PIPELINE = "kinopt"
 _SHARED = "trajectory."
 _LONGEST = 10_000
 """Most characters of all values of a request together: they are read as YAML, a second for some 100,000."""

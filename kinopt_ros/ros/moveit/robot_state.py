@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 import numpy as np
-from geometry_msgs.msg import Point, Pose, Transform, Vector3
+from geometry_msgs.msg import Transform, Vector3
 from sensor_msgs.msg import JointState
 
 from kinopt_ros.array import Float64
@@ -17,6 +17,7 @@ from kinopt_ros.ros.messages.conversions import (
     configuration_from_joint_state,
     flat_array,
     matrices_from_poses,
+    pose_of_transform,
     poses_from_matrices,
 )
 
@@ -138,9 +139,3 @@ def _motion(robot: RobotModel, joint: Joint, q: Annotated[Float64, "nq"]) -> Tra
     [pose] = poses_from_matrices((inverse(T_root_parent @ joint.T_parent_joint) @ T_root_child)[None])
     p = pose.position
     return Transform(translation=Vector3(x=p.x, y=p.y, z=p.z), rotation=pose.orientation)
-
-
-def pose_of_transform(transform: Transform) -> Pose:
-    """Return a motion as a pose."""
-    p = transform.translation
-    return Pose(position=Point(x=p.x, y=p.y, z=p.z), orientation=transform.rotation)

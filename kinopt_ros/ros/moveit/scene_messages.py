@@ -24,10 +24,14 @@ from kinopt_ros.kinematics.se3 import inverse
 from kinopt_ros.planning.scene_holder import Change
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.context import Context
-from kinopt_ros.ros.messages.conversions import configuration_from_joint_state, matrices_from_poses
+from kinopt_ros.ros.messages.conversions import (
+    configuration_from_joint_state,
+    matrices_from_poses,
+    pose_of_transform,
+)
 from kinopt_ros.ros.messages.scenes import transform_from_pose
 from kinopt_ros.ros.moveit import collision_matrix
-from kinopt_ros.ros.moveit.robot_state import joints_of, pose_of_transform
+from kinopt_ros.ros.moveit.robot_state import joints_of
 from kinopt_ros.ros.moveit.scene_objects import (
     Body,
     moved,
@@ -64,11 +68,7 @@ class SceneReader:
 
     def scene(self, message: Any) -> Named:
         """Return the changes of a PlanningScene, which is a diff or the whole."""
-        if message.robot_model_name and message.robot_model_name != self.robot.name:
-            raise InvalidRequestError(
-                f"the planning scene is for robot {quoted(message.robot_model_name)}; the one in service is "
-                f"{self.robot.name!r}"
-            )
+        check_robot_name(message, self.robot)
         whole, state = not message.is_diff, message.robot_state
         _check_scales(message.link_scale, self.robot)
         self.state = joints_of(state, self.robot)
@@ -318,6 +318,14 @@ def _remove(scene: Scene, id: str) -> Scene:
             "AttachedCollisionObject with REMOVE"
         )
     return changes.remove(scene, id)
+
+
+def check_robot_name(scene: Any, robot: RobotModel) -> None:
+    """Raise InvalidRequestError if a PlanningScene is for another robot."""
+    if scene.robot_model_name and scene.robot_model_name != robot.name:
+        raise InvalidRequestError(
+            f"the planning scene is for robot {quoted(scene.robot_model_name)}; the one in service is {robot.name!r}"
+        )
 
 
 def _check_scales(scales: Sequence[Any], robot: RobotModel) -> None:

@@ -19,7 +19,7 @@ from kinopt_msgs.msg import Status as StatusMsg
 from kinopt_ros.errors import InvalidRequestError, InvalidStateError, UnsupportedFeatureError
 from kinopt_ros.ros.messages.qos import QUEUED
 from kinopt_ros.ros.messages.sizes import check_lengths
-from kinopt_ros.ros.moveit.move_action import MoveGroupGoal
+from kinopt_ros.ros.moveit.move_action import MoveGroupGoal, with_notes
 from kinopt_ros.ros.moveit.moving_goals import PLANNING, MoveItActions, MovingGoal, error_code
 from kinopt_ros.ros.moveit.plan_kinematic_path import PlanKinematicPath
 from kinopt_ros.ros.moveit.serving import ask
@@ -77,7 +77,7 @@ class PlannedSequence:
         """Take the answer of one motion."""
         given, response = answer.motion_plan_response, self._response
         response.planning_time += given.planning_time
-        response.error_code = given.error_code
+        response.error_code = with_notes(given.error_code, response.error_code)
         if given.error_code.val != MoveItErrorCodes.SUCCESS:
             response.planned_trajectories = []  # half of a sequence is none
             self._done(response)
@@ -179,15 +179,14 @@ class SequenceGoal(MoveGroupGoal):
             return self._plan_all(items)
         requests = [item.req for item in items]
         joints = self.joints_of(requests)
-        self.check_readable(requests, joints)
-        claim = self.claim(joints)
+        claim = self.claim(joints, check=lambda: self.check_readable(requests, joints))
         try:
             self.wait_for_rest(joints)
             self.begin_at_rest(items[0].req.start_state, joints)
-            code = self._plan_all(items)
+            code = planned = self._plan_all(items)
             for trajectory in self.result.response.planned_trajectories if code.val == code.SUCCESS else ():
                 status = self.done(claim, trajectory.joint_trajectory)
-                code = error_code(status)
+                code = with_notes(error_code(status), planned)
                 if code.val != code.SUCCESS:
                     break
             return code

@@ -8,6 +8,7 @@ from rclpy.node import Node
 
 from kinopt_ros.planning.scheduler import Task
 from kinopt_ros.ros.messages.qos import QUEUED
+from kinopt_ros.ros.requests.planning_task import PlanningTask
 from kinopt_ros.ros.serving.defects import error_status
 from kinopt_ros.ros.serving.deferred import Pending, create_deferred_service
 from kinopt_ros.ros.serving.reply import Reply
@@ -78,7 +79,9 @@ def check(serving: Serving, service: MoveItService, request: Any) -> None:
     """
     way = _Way(service, serving.context.node, lambda response: None)
     reply = Reply(serving.context, serving.pace, serving.room, service.name, service.answer, way)
-    service.task(request, reply)
+    task, _ = service.task(request, reply)
+    if isinstance(task, PlanningTask):
+        task.check()
 
 
 class _Way:

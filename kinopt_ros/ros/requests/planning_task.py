@@ -32,6 +32,13 @@ class PlanningTask(Task):
         self.waited = 0.0
         """Seconds from the request's arrival to the beginning of the work."""
 
+    def check(self) -> None:
+        """Look whether it can be answered, as far as the request tells; nothing is looked at unless a task does.
+
+        Raises:
+            KinoptError: it cannot, whatever the robot does.
+        """
+
     def must_wait(self) -> bool:
         """Check whether what it needs is still being prepared, and there is time to wait for that."""
         return self._pool.must_wait(self._checks_collisions, True, self.arrived + self._timeout)

@@ -36,7 +36,7 @@ from kinopt_ros.problems.trajectory import (
     TrajectoryProblem,
 )
 from kinopt_ros.problems.trajectory_builder import trajectory_problem
-from kinopt_ros.problems.trajectory_validation import check_number_of
+from kinopt_ros.problems.trajectory_validation import check_number_of, check_scaling
 from kinopt_ros.problems.validation import variables_of_joints
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.variables import one_variable_each
@@ -160,6 +160,7 @@ def read_trajectory_request(
         deadline=arrived + timeout,
         random_seed=request.random_seed,
         limit_tolerance=context.parameter("limit_tolerance"),
+        start_tolerance=context.parameter("start_state_tolerance"),
     )
     return TrajectoryRequest(
         loaded=loaded,
@@ -301,10 +302,13 @@ def demand(context: Context, scene: Scene | None, request: Any) -> dict[str, Any
 
 def pace(context: Context, request: Any) -> dict[str, float]:
     """Return scaling factors, as arguments of problems."""
-    return {
+    found = {
         name: nonnegative(getattr(request, name), name, InvalidRequestError, context.parameter(name))
         for name in ("velocity_scaling", "acceleration_scaling")
     }
+    for name, value in found.items():
+        check_scaling(name, value)
+    return found
 
 
 def _goals(context: Context, place: _Frame, request: Any, joints: Sequence[str]) -> list[Goal]:

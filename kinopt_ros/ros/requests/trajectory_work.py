@@ -12,6 +12,17 @@ from kinopt_ros.solvers.paths import Report
 from kinopt_ros.solvers.trajectory_result import TrajectoryResult
 
 
+def check_request(asked: TrajectoryRequest) -> None:
+    """Look whether a request can be answered, as far as what it says tells: who would end a motion for it asks first.
+    Returns at once.
+
+    Raises:
+        KinoptError: it cannot, whatever the robot does.
+    """
+    costs = read_costs(asked.loaded.model, asked.costs, "objective")
+    asked.loaded.pool.check_trajectory(asked.problem, asked.solver, asked.allow_fallback, costs)
+
+
 def plan(
     asked: TrajectoryRequest, response: Any, statistics: Statistics, report: Report | None
 ) -> Pooled[TrajectoryResult]:

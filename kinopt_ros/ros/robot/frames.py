@@ -12,7 +12,7 @@ from kinopt_ros.errors import FrameError, quoted, shortened
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.se3 import inverse
 from kinopt_ros.robot.model import JointType, RobotModel
-from kinopt_ros.ros.messages.rotations import matrix_from_quaternion
+from kinopt_ros.ros.messages.conversions import matrices_from_poses, pose_of_transform
 from kinopt_ros.ros.messages.stamps import wrong_time
 from kinopt_ros.scene.scene import EMPTY_SCENE, Scene
 from kinopt_ros.scene.tool_frames import object_frame
@@ -61,7 +61,8 @@ class Frames:
         or None. What the robot and the scene know follows from q.
 
         Raises:
-            FrameError: neither the robot, the scene nor tf knows the frame, or the stamp is no time.
+            FrameError: neither the robot, the scene nor tf knows the frame, tf's transform is none, or the stamp is no
+            time.
             NoTransformYetError: tf does not know it at the stamp.
         """
         if (frame or robot.root_link) == link:
@@ -110,8 +111,6 @@ class Frames:
             raise NoTransformYetError(
                 f"{what}, for the stamp {stamp.sec}.{stamp.nanosec:09} of the request (0 asks for the newest): {error}"
             ) from error
-        t, r = stamped.transform.translation, stamped.transform.rotation
-        T = np.eye(4)
-        T[:3, :3] = matrix_from_quaternion(np.array([r.x, r.y, r.z, r.w]))
-        T[:3, 3] = t.x, t.y, t.z
-        return T
+        # tf2 drops a transform that is none, other buffers may not.
+        what = f"tf's transforms from {quoted(frame)} to {robot.root_link!r}"
+        return np.asarray(matrices_from_poses([pose_of_transform(stamped.transform)], what, FrameError)[0])

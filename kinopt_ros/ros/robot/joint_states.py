@@ -189,6 +189,11 @@ class RobotState:
         """``late``; 0 where it says that the clock is another one."""
         return np.where((self.late > 0.0) & (self.late <= LATEST), self.late, 0.0)
 
+    def seen(self, variables: Iterable[int], now: int) -> int:
+        """Return when the oldest of some variables was measured, as far as stamps say so; as ``now``, ns of the node's
+        clock."""
+        return now - round(1e9 * float(self.behind[list(variables)].max(initial=0.0)))
+
     def way(self, variables: Iterable[int]) -> int:
         """Return how long messages are on their way between the node and who measures some variables, ns: as long as
         the slowest joint states lately, as far as stamps say so; SLOWEST_WAY at most."""

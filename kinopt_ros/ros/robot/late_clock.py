@@ -14,7 +14,8 @@ from kinopt_ros.ros.robot.joint_states import LATEST, SLOWEST_WAY, RobotState
 
 LOOK_SECONDS = 1.0
 LOOKS = 3
-"""Times in a row that a joint state has to be late: on a busy machine one is now and then."""
+"""Times in a row that a joint state has to be late: on a busy machine one is now and then. One that has not come for so
+many looks says nothing any more."""
 SAY_SECONDS = 60.0
 """Least time between two lines in the log, s."""
 
@@ -27,6 +28,8 @@ class LateClock:
         self._late: dict[str, int] = {}
         """How often in a row joints were late."""
         self._stamps: dict[str, int] = {}
+        self._silent: dict[str, int] = {}
+        """For how many looks joints were not heard of."""
         self.sentence = ""
         """What is so now; empty if all is well."""
         # Not by simulated time, which can stand still.
@@ -46,12 +49,17 @@ class LateClock:
             )
 
     def _of(self, names: Sequence[str], state: RobotState) -> str:
-        late = {
-            name: self._late.get(name, 0) + (state.stamp[i] != self._stamps.get(name))
-            for i, name in enumerate(names)
-            if state.known[i] and SLOWEST_WAY < state.late[i] <= LATEST
+        stamps = dict(zip(names, state.stamp.tolist(), strict=True))
+        silent = {
+            name: self._silent.get(name, 0) + 1 if stamp == self._stamps.get(name) else 0
+            for name, stamp in stamps.items()
         }
-        self._late, self._stamps = late, dict(zip(names, state.stamp.tolist(), strict=True))
+        late = {
+            name: self._late.get(name, 0) + (silent[name] == 0)
+            for i, name in enumerate(names)
+            if state.known[i] and SLOWEST_WAY < state.late[i] <= LATEST and silent[name] < LOOKS
+        }
+        self._late, self._stamps, self._silent = late, stamps, silent
         always = [i for i, name in enumerate(names) if late.get(name, 0) >= LOOKS]
         if not always:
             return ""

@@ -21,8 +21,8 @@ from rclpy.validate_topic_name import validate_topic_name
 from kinopt_ros.errors import InvalidRequestError, KinoptError, UnknownSolverError, cut, quoted, shown
 from kinopt_ros.problems.ik import ORIENTATION_TOLERANCE, POSITION_TOLERANCE
 from kinopt_ros.problems.limit_tolerance import LIMIT_TOLERANCE, MOST_TOLERANCE
-from kinopt_ros.problems.trajectory import CostWeights
-from kinopt_ros.problems.trajectory_validation import START_TOLERANCE
+from kinopt_ros.problems.trajectory import START_TOLERANCE, CostWeights
+from kinopt_ros.problems.trajectory_validation import MOST_START_TOLERANCE
 from kinopt_ros.problems.validation import MOST_CLEARANCE
 from kinopt_ros.robot.moveit_controllers import ACTION
 from kinopt_ros.ros.robot import marker_tips
@@ -282,7 +282,7 @@ SPECS = (
         "How far joints may be outside their position limits when a motion starts (rad or m); from there they move "
         "inwards only.",
         0.0,
-        0.1,
+        MOST_START_TOLERANCE,
     ),
     Spec(
         "start_delay",

@@ -14,7 +14,7 @@ from kinopt_ros.planning.motion import commanded_variables
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.motion.controller_hand_over import ControllerHandOver
 from kinopt_ros.ros.motion.controllers import ChosenControllers, Controllers, commanded
-from kinopt_ros.ros.motion.last_look import PlannedFor
+from kinopt_ros.ros.motion.last_look import PlannedFor, check_is_at
 from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.motion.rights import Claim
 from kinopt_ros.ros.motion.run import MotionRun
@@ -60,7 +60,7 @@ class Executions:
         asked, robot = motion.asked, motion.asked.loaded.model
         message = deepcopy(motion.message)
         message.header.stamp = Time()
-        commanded_variables(robot, message.joint_names)  # raises where no controller can move one
+        variables = commanded_variables(robot, message.joint_names)  # raises where no controller can move one
         order = tuple(self._context.parameter("controller_joints") or ())
         controller_order(order, message.joint_names, publish=True)
         problem = asked.problem
@@ -68,7 +68,13 @@ class Executions:
         chosen = self._controllers.chosen()
         run = MotionRun(self._context, self._output, chosen)
         joints = commanded(self._context, chosen, message.joint_names)
-        claim = self._output.claim("an interactive marker", run.lost, joints=joints)
+
+        def check() -> (
+            None
+        ):  # a motion that has taken the robot from where the plan begins is not ended for it
+            check_is_at(robot, self._context.joint_states.of(robot), problem.start, variables.tolist())
+
+        claim = self._output.claim("an interactive marker", run.lost, joints=joints, check=check)
         with self._lock:
             self._running[run] = chosen
 

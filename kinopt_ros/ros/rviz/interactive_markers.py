@@ -24,6 +24,7 @@ from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.planning.scheduler import CallTask, Scheduler, Task
 from kinopt_ros.robot.silence import silence
 from kinopt_ros.ros.context import Context
+from kinopt_ros.ros.messages.conversions import error_message
 from kinopt_ros.ros.messages.robot_markers import robot_drawing, text_marker
 from kinopt_ros.ros.motion.controllers import Controllers
 from kinopt_ros.ros.motion.output import MotionOutput
@@ -264,7 +265,11 @@ class InteractiveMarkers:
             tip.ended(status)
             self._report(status, tip.group)
 
-        self._executions.begin(motion, ended)
+        try:
+            self._executions.begin(motion, ended)
+        except KinoptError as error:
+            tip.ended(error_message(error))  # its way goes, too: there is no plan any more
+            raise
 
     def _set_tips(self) -> None:
         """Give all tips their markers and menus as they are now."""

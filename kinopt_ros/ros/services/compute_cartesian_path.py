@@ -101,6 +101,7 @@ def _read(context: Context, request: Any, arrived: float) -> _Asked:
             **pace(context, request),
             "deadline": arrived + timeout,
             "limit_tolerance": context.parameter("limit_tolerance"),
+            "start_tolerance": context.parameter("start_state_tolerance"),
         },
         assumed=assumed_sentence(robot, start.state, sorted(needed), request.state.name, scene),
         solver=request.solver or context.parameter("ik.solver") or context.parameter("solver"),

@@ -7,7 +7,7 @@ from kinopt_msgs.srv import PlanTrajectory
 from kinopt_ros.planning.statistics import Statistics
 from kinopt_ros.ros.requests.planning_task import PlanningTask
 from kinopt_ros.ros.requests.trajectory import TrajectoryRequest, read_trajectory_request
-from kinopt_ros.ros.requests.trajectory_work import plan
+from kinopt_ros.ros.requests.trajectory_work import check_request, plan
 from kinopt_ros.ros.serving.reply import Reply
 from kinopt_ros.ros.serving.service import QueuedService
 
@@ -33,6 +33,10 @@ class _PlanTask(PlanningTask):
         self.asked = asked
         self._reply = reply
         self._statistics = statistics
+
+    def check(self) -> None:
+        """Look whether it can be answered, as far as the request tells."""
+        check_request(self.asked)
 
     def answer(self) -> None:
         """Plan the motion, and answer."""

@@ -29,10 +29,16 @@ from kinopt_ros.problems.builder import resolve_chain
 from kinopt_ros.robot.variables import one_variable_each
 from kinopt_ros.ros.context import Context, assumed_default, moving
 from kinopt_ros.ros.messages.conversions import said, sentence_of, status_message, trajectory_message
-from kinopt_ros.ros.motion.last_look import PlannedFor, check_has_not_jumped, check_is_at_rest
+from kinopt_ros.ros.motion.last_look import (
+    PlannedFor,
+    check_can_be_left,
+    check_has_not_jumped,
+    check_is_at_rest,
+)
 from kinopt_ros.ros.motion.output import EmergencyStopError, MotionOutput
 from kinopt_ros.ros.motion.published import (
     EARLIEST_AT_ONCE,
+    Published,
     check_clock,
     check_keeps_stamps,
     followed_motion,
@@ -106,10 +112,12 @@ class ServoTopic:
         self._session: Session | None = None
         self._command: Command | None = None
         self._distrust = False
-        self._followed: int | None = None
-        """When the motion began that the next one leaves, ns of the node's clock, if it is not servo's own."""
         """Whether commands have to pause before they count again: the robot did not follow, or there was an emergency
         stop."""
+        self._followed: int | None = None
+        """When the motion began that the next one leaves, ns of the node's clock, if it is not servo's own."""
+        self._before: tuple[Published, ...] = ()
+        """The motions that were published when it began."""
         self._came = 0
         """Time when the last command came, ns."""
         self._stops = 0
@@ -240,7 +248,7 @@ class ServoTopic:
             self._read(setup, state, *incoming)
         if self._command is not None:
             self._require_state(setup, state)
-            if self._session is None:
+            if self._session is None or self._is_overtaken():
                 self._begin(setup, state, now)
         if self._session is None:
             return
@@ -316,11 +324,14 @@ class ServoTopic:
         check_clock(state, setup, EARLIEST_AT_ONCE)
         check_begins_inside(setup.robot, setup.joints, index, state.q[index], setup.start_tolerance)
         if self._claim is None or not self._claim.holds:
-            self._output.check_heard()  # before a motion that runs is ended for it
-            self._claim = self._output.claim("servo", self._lose, self._stops)
+            self._output.check_heard()
+            # Only with the first motion: a command that is refused ends nobody's.
+            self._claim = self._output.claim("servo", self._lose, self._stops, at_once=False)
+        check_can_be_left(setup.robot, setup.joints, self._output.published, now)
         tolerance = self._context.parameter("servo.tracking_tolerance")
         begin = followed_motion(self._output.published, setup, state, now, tolerance)
         self._followed = None if begin is None else begin.start
+        self._before = self._output.published
         if begin is not None:
             check_keeps_stamps(begin, setup, state, now)
             self._session = Session(setup, begin, goes_on=True)
@@ -406,6 +417,12 @@ class ServoTopic:
         except EnvironmentChangedError:
             return False
 
+    def _is_overtaken(self) -> bool:
+        """Check whether somebody else has sent a motion before servo has sent its first one: nobody has told servo, as
+        its right waits."""
+        waits = self._claim is not None and self._claim.waits
+        return waits and self._output.published is not self._before
+
     def _is_replaced(self) -> bool:
         """Check whether the motion that the first one was to leave was replaced: who lost the joints may have sent a
         brake."""
@@ -457,6 +474,8 @@ class ServoTopic:
         """End a command that cannot be done; the robot comes to rest."""
         if isinstance(error, EmergencyStopError):
             self._distrust = True
+        if self._claim is not None and self._claim.waits:
+            self._session = None  # nothing was sent: who moves the robot goes on
         self._end(error.status, sentence_of(error))
 
     def _end(self, status: Status, sentence: str) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from kinopt_ros.conformance.ik import reachable_problem
 from kinopt_ros.conformance.robots import seven_revolute
+from kinopt_ros.costs.rest import Rest
 from kinopt_ros.errors import (
     NotReadyError,
     SolverUnavailableError,
@@ -19,6 +20,7 @@ from kinopt_ros.errors import (
 from kinopt_ros.planning import solver_pool
 from kinopt_ros.planning.solver_pool import SolverFailedError, SolverPool
 from kinopt_ros.problems.ik import IkProblem
+from kinopt_ros.problems.trajectory_builder import trajectory_problem
 from kinopt_ros.robot.model import JointType, RobotModel
 from kinopt_ros.scene.scene import EMPTY_SCENE
 from kinopt_ros.solvers.base import Capabilities, Feature, Option, Solver
@@ -100,6 +102,28 @@ def test_nobody_takes_over_uninvited(asked: str, error: type[Exception]) -> None
 def test_an_unknown_name_is_an_error_whatever_is_allowed() -> None:
     with pytest.raises(UnknownSolverError):
         ready_pool().solve_ik(PROBLEM, "ikfast")
+
+
+def test_whether_a_motion_can_be_planned_is_known_beforehand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As far as what is asked for tells, so that nobody's motion is ended for it."""
+    problem = trajectory_problem(ROBOT, ROBOT.default_q)
+    pool = ready_pool()
+    with pytest.raises(UnknownSolverError):
+        pool.check_trajectory(problem, "ikfast")
+    for solver, fallback in (("able", True), ("able", False), ("unable", True)):
+        with pytest.raises(UnsupportedFeatureError, match=f"solver {solver} does not optimize trajectories"):
+            pool.check_trajectory(problem, solver, fallback)
+    with pytest.raises(SolverUnavailableError, match="no such device"):
+        pool.check_trajectory(problem, "absent", allow_fallback=False)
+    SolverPool(ROBOT).check_trajectory(problem, "able")  # which is being prepared, and may
+    can = Capabilities(frozenset(JointType), frozenset({Feature.TRAJECTORIES}))
+    monkeypatch.setattr(Able, "capabilities", can)
+    pool.check_trajectory(problem, "able", allow_fallback=False)
+    pool.check_trajectory(problem, "unable")
+    with pytest.raises(UnsupportedFeatureError, match="cannot have a duration"):
+        pool.check_trajectory(replace(problem, duration=9.0), "able", costs=[Rest()])
+    with pytest.raises(UnsupportedFeatureError, match="solver able does not solve objectives"):
+        pool.check_trajectory(problem, "able", allow_fallback=False, costs=[Rest()])
 
 
 def test_a_solver_is_made_once_and_with_its_options() -> None:

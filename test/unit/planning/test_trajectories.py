@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from kinopt_ros.array import Float64
-from kinopt_ros.errors import UnsupportedFeatureError
+from kinopt_ros.errors import InvalidRequestError, StartStateError, UnsupportedFeatureError
 from kinopt_ros.geometry.shapes import Box, PlacedShape, Sphere
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.planning.path_memory import PathMemory
@@ -388,3 +388,28 @@ def test_solvers_that_do_not_optimize_say_so(robot: RobotModel) -> None:
     solver.configure(robot)
     with pytest.raises(UnsupportedFeatureError, match="does not optimize"):
         plan_trajectory(solver, asked(robot))
+
+
+@pytest.mark.parametrize("scene", [None, EMPTY_SCENE, WALL])
+def test_a_robot_that_is_beyond_its_limits_comes_back_as_far_as_is_allowed(
+    robot: RobotModel, solver: Solver, scene: Scene | None
+) -> None:
+    """Problems and their check had a constant, whatever parameter start_state_tolerance said."""
+    start, upper = robot.default_q.copy(), robot.limits.upper[0]
+    start[:7] = START
+    start[0] = upper + 0.05
+    with pytest.raises(StartStateError, match=r"by more than 0.001"):
+        trajectory_problem(robot, GOAL, start=start, scene=scene)
+    problem = trajectory_problem(robot, GOAL, start=start, scene=scene, start_tolerance=0.06)
+    with pytest.raises(StartStateError, match=r"by more than 0.04"):
+        plan_trajectory(solver, replace(problem, start_tolerance=0.04))
+    with pytest.raises(InvalidRequestError, match=r"start_tolerance is 0.2; allowed is 0 to 0.1"):
+        trajectory_problem(robot, GOAL, start=start, start_tolerance=0.2)
+    result = plan_trajectory(solver, problem)
+    assert result.status is Status.SUCCESS, result.message
+    assert result.trajectory is not None
+    first = evaluate(result.trajectory, np.linspace(0.0, result.trajectory.duration, 2000))[0][:, 0]
+    assert first[0] == start[0]
+    outside = first > upper
+    assert (np.diff(first[outside]) <= 1e-9).all()
+    assert not outside[int(outside.sum()) :].any()  # it does not come back once it is inside

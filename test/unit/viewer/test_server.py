@@ -1,5 +1,6 @@
 """The page's server: where it listens, who may talk to it, and what it makes of messages that are none."""
 
+import gc
 import os
 import re
 import socket
@@ -7,6 +8,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +16,7 @@ import pytest
 
 pytest.importorskip("viser", reason="viser is not installed: pip install 'kinopt_ros[view]'")
 import msgspec.msgpack
+from support.process_size import size_of
 from support.viewer_client import ViewerClient
 from websockets.exceptions import ConnectionClosed
 
@@ -139,6 +142,17 @@ MALFORMED = {
             "position": [float("inf")] * 3,
         }
     ),
+    "nested deeply": msgspec.msgpack.encode(
+        {"type": "GuiUpdateMessage", "uuid": "nobody", "updates": {"value": [[[[[[[[[[[1]]]]]]]]]]]}}
+    ),
+    "many numbers": msgspec.msgpack.encode(
+        {
+            "type": "TransformControlsUpdateMessage",
+            "name": "/gizmo/0",
+            "wxyz": [1.0] * 100_000,
+            "position": [0.0] * 3,
+        }
+    ),
     "no control of that name": msgspec.msgpack.encode(
         {"type": "GuiUpdateMessage", "uuid": "nobody", "updates": {"value": 1}}
     ),
@@ -147,7 +161,10 @@ MALFORMED = {
 
 @pytest.mark.filterwarnings("ignore:.*does not match annotation")
 @pytest.mark.parametrize("kind", MALFORMED)
-def test_malformed_messages_stop_nobody(page: Page, kind: str) -> None:
+def test_malformed_messages_stop_nobody(
+    page: Page, kind: str, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """viser wrote the lines of its code for each of them."""
     targets = page.session.targets[TIP]
     bad = ViewerClient(url_of(page.server))
     for _ in range(5):
@@ -162,6 +179,81 @@ def test_malformed_messages_stop_nobody(page: Page, kind: str) -> None:
     assert good.wait_for("SetPositionMessage", name="/robot/8") is not None
     good.close()
     bad.close()
+    gc.collect()  # a task that has failed says so when it goes
+    until(lambda: not page.server._websock_server._live_connections)
+    assert not [record for record in caplog.records if record.exc_info]
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def sent_and_refused(client: ViewerClient, *messages: bytes) -> str:
+    """Why a client was disconnected that sent some messages."""
+    with suppress(ConnectionClosed):
+        for message in messages:
+            client.connection.send(message)
+    assert client.is_closed(60.0)
+    assert client.connection.protocol.close_rcvd is not None
+    return client.connection.protocol.close_rcvd.reason
+
+
+def test_what_a_browser_sends_is_bounded(page: Page) -> None:
+    """Texts of 2 MB were kept and sent on: the process grew by 180 MB."""
+
+    def update(value: object) -> bytes:
+        return msgspec.msgpack.encode(
+            {"type": "GuiUpdateMessage", "uuid": page.mode._impl.uuid, "updates": {"value": value}}
+        )
+
+    before = page.mode.value
+    for value, why in (
+        ("x" * 1001, "allowed are 1000"),
+        (b"x" * 1001, "allowed are 1000"),
+        ([0] * 1001, "more than 1000 values"),
+    ):
+        assert why in sent_and_refused(ViewerClient(url_of(page.server)), update(value))
+    other = {"type": "GuiUpdateMessage", "uuid": page.mode._impl.uuid, "updates": {"update_cb": "x"}}
+    why = sent_and_refused(ViewerClient(url_of(page.server)), msgspec.msgpack.encode(other))
+    assert "a value alone" in why
+    watcher = ViewerClient(url_of(page.server))
+    assert watcher.wait_for("ReplayDoneMessage") is not None
+    gc.collect()
+    grown = size_of(os.getpid())[0]
+    for letter in "abcdefghij":
+        sent_and_refused(ViewerClient(url_of(page.server)), update(letter * 2_000_000))
+    assert size_of(os.getpid())[0] - grown < 30.0  # MB
+    watcher.close()
+    assert page.mode.value == before
+
+
+def test_files_that_are_never_complete_are_bounded(page: Page, client: ViewerClient) -> None:
+    uuid = page.obstacles._load._impl.uuid
+
+    def start(number: int) -> bytes:
+        return msgspec.msgpack.encode(
+            {
+                "type": "FileTransferStartUpload",
+                "source_component_uuid": uuid,
+                "transfer_uuid": f"t{number}",
+                "filename": "scene.yaml",
+                "mime_type": "",
+                "part_count": 9,
+                "size_bytes": 9,
+            }
+        )
+
+    def part(number: int) -> bytes:
+        return msgspec.msgpack.encode(
+            {
+                "type": "FileTransferPart",
+                "source_component_uuid": uuid,
+                "transfer_uuid": f"t{number}",
+                "part_index": 0,
+                "content": b"x" * 500_000,
+            }
+        )
+
+    many = (make(number) for number in range(40) for make in (start, part))
+    assert "bytes of files" in sent_and_refused(client, *many)
+    until(lambda: not page.server.gui._current_file_upload_states)
 
 
 def test_many_messages_leave_the_newest(page: Page, client: ViewerClient) -> None:

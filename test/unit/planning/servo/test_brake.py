@@ -12,7 +12,7 @@ from kinopt_ros.planning.servo.brake import brake_from_any, brake_on_the_way, sp
 from kinopt_ros.planning.servo.commanded import Commanded
 from kinopt_ros.planning.servo.setup import ServoSetup, servo_setup
 from kinopt_ros.robot.sources import load_robot
-from kinopt_ros.trajectory.braking import MotionState, braking_time, planning_limits
+from kinopt_ros.trajectory.braking import MotionState, braking_time, pieces_to_rest, planning_limits
 from kinopt_ros.trajectory.interpolation import evaluate
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 
@@ -89,6 +89,28 @@ def test_a_brake_keeps_the_limits_whenever_it_comes(speed: float, way: float) ->
     for spent in SPENT:
         faster, harder = done(setup, brake, READY + spent * way * velocity, velocity)
         assert max(faster, harder) < 1.02
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_brake_that_comes_at_once_does_not_lead_through_a_limit(seed: int) -> None:
+    """With a way below 5 ms only its end was inside: by up to 0.08 rad it went through a limit, and came back."""
+    rng = np.random.default_rng(seed)
+    setup = servo_setup(PANDA, PANDA.root_link, PANDA.root_link, JOINTS)
+    lower, upper = PANDA.limits.lower[:7], PANDA.limits.upper[:7]
+    joint, sign, way = int(rng.integers(7)), float(rng.choice([-1.0, 1.0])), (0.0, 0.003)[seed % 2]
+    velocity, alone, still = rng.uniform(-1.0, 1.0, 7) * setup.unscaled.velocity, np.zeros(7), np.zeros(7)
+    velocity[joint] = alone[joint] = sign * rng.uniform(0.05, 1.0) * setup.unscaled.velocity[joint]
+    quickest = pieces_to_rest(MotionState(still, alone, still), planning_limits(setup.unscaled))
+    needed = abs(float(quickest[-1][1].position[joint]))  # so it is just possible to stop in time
+    position = 0.5 * (lower + upper)
+    position[joint] = (upper if sign > 0.0 else lower)[joint] - sign * needed * rng.uniform(1.0, 1.5)
+    brake = brake_on_the_way(setup, position, velocity, way)
+    for spent in SPENT:
+        begun = position + spent * way * velocity
+        ends, moves = np.array([begun, brake.position[-1]]), np.array([velocity, still])
+        motion = JointTrajectory(JOINTS, brake.time, ends, moves, np.zeros_like(ends))
+        q = evaluate(motion, np.linspace(0.0, brake.duration, 401))[0]
+        assert np.maximum(q - upper, lower - q).max() < 0.015
 
 
 def test_a_brake_of_a_long_motion_sees_each_of_its_turns() -> None:

@@ -86,3 +86,22 @@ def test_nor_does_one_that_has_stopped() -> None:
     for _ in range(5 * LOOKS):
         node.watch.look()
     assert not node.said
+
+
+def test_nor_does_one_that_was_late_before_it_stopped() -> None:
+    """Its last state was told to be late for ever."""
+    node = Watched()
+    node.hear(0.3, LOOKS)
+    assert len(node.said) == 1
+    for _ in range(LOOKS - 1):  # it may publish less often than is looked
+        node.watch.look()
+    assert node.watch.sentence
+    said = len(node.said)
+    for _ in range(LOOKS):
+        node.watch.look()
+        assert not node.watch.sentence
+    assert len(node.said) == said
+    node.hear(0.3, LOOKS - 1)
+    assert not node.watch.sentence  # it begins anew
+    node.hear(0.3)
+    assert node.watch.sentence
