@@ -18,7 +18,7 @@ class TestExampleDls(IkConformance):
     minimum_success = 0.7
     targets = 8
     robots = ("with_mimic",)
-    patience = 2.0
+    patience = 4.0
 """
 
 

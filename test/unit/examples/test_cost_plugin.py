@@ -95,7 +95,7 @@ def test_it_is_solved_for(installed: dict[str, str], kept_folder: Path, tmp_path
     answer = json.loads(result.stdout)
     floor, rest = answer["costs"]
     assert floor["met"]
-    assert rest["magnitude"][0] > 0.0
+    assert max(rest["magnitude"]) > 0.1
     robot = load_robot("panda")
     ((hand,),) = forward_kinematics(robot, np.array(answer["q"]).reshape(1, -1), ["panda_hand"])
     assert hand[2, 3] == pytest.approx(

@@ -106,28 +106,29 @@ def test_velocity_limits_along_a_trajectory(shared: SharedMaker, arm: RobotModel
 def test_a_search_along_a_trajectory(
     shared: SharedMaker, arm: RobotModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What no start can hold: the middle of three points stops at its limit, the others where they cost least."""
+    """What no start can hold: the middle of three points stops at its limit, and the others follow."""
     beyond = Rest(q=np.array([3.5, 0.0, 0.0, 0.0]), tolerance=1e-3, points=(1,), label="beyond")
-    problem = objective_problem(
-        arm, Objective([beyond, Rest(weight=0.1), Smoothness(weight=0.05)]), joints=JOINTS, num_points=3
-    )
+    objective = Objective([beyond, Smoothness(weight=0.3)])
+    problem = objective_problem(arm, objective, joints=JOINTS, num_points=3)
     from kinopt_ros.solvers.jax_lm.objectives import solver as parts
 
     solver, run = shared(arm), parts.ObjectiveSearch._run
-    kinds = []
+    searched = []
 
     def noted(self: parts.ObjectiveSearch, kind: str, *more: Any) -> Any:
-        kinds.append(kind)
-        return run(self, kind, *more)
+        found = run(self, kind, *more)
+        if kind == parts.SEARCH:
+            searched.append(found)
+        return found
 
     monkeypatch.setattr(parts.ObjectiveSearch, "_run", noted)
     result = solver.solve_objective(problem)
-    assert parts.SEARCH in kinds
+    ((q, merit, _),) = searched
+    assert np.isfinite(merit).all()
+    np.testing.assert_allclose(np.asarray(q)[:, 1, 0], 2.5, atol=0.05)
     assert result.status[0] == Status.PLANNING_FAILED
     assert "'beyond'" in result.messages[0]
-    assert result.best[0, 1, 0] == pytest.approx(2.5, abs=1e-6)
-    alone = objective_problem(arm, problem.objective, joints=JOINTS, num_points=3, num_starts=0)
-    np.testing.assert_allclose(result.best, solver.solve_objective(alone).best, atol=1e-5)  # it is convex
+    np.testing.assert_allclose(result.best[0, :, 0], 2.5, atol=1e-4)
 
 
 def test_a_whole_pose_of_panda(shared: SharedMaker, panda: RobotModel) -> None:
