@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 FOLDER = Path(__file__).parent
 ROS, SLOW = 10, 100
 """Number of usual tests that one takes as long as that starts nodes, or is marked ``slow``."""
+PATIENT = 1200.0
+"""A test that may take longer than this, s, is a slow one, too."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -33,7 +35,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     weights: Counter[Path] = Counter()
     for item in items:
         starts_nodes = item.path.is_relative_to(FOLDER / "ros")
-        weights[item.path] += SLOW if item.get_closest_marker("slow") else ROS if starts_nodes else 1
+        may_take = item.get_closest_marker("timeout")
+        slow = item.get_closest_marker("slow") or (may_take and may_take.args[0] > PATIENT)
+        weights[item.path] += SLOW if slow else ROS if starts_nodes else 1
     items.sort(key=lambda item: -weights[item.path])
 
 

@@ -1,6 +1,6 @@
 """Every installed and available plugin passes the conformance suite."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, ClassVar
 
 import pytest
@@ -43,35 +43,54 @@ class TestAnalyticThreeParallel(TestAnalytic):
         return three_parallel()
 
 
+class FewPrograms:
+    """Leaves out tests that say what others say, of a plugin that compiles for each of them."""
+
+    one_robot: ClassVar[Collection[str]] = ()
+    """Tests of which the first robot is enough."""
+    one_of_each: ClassVar[Mapping[str, Collection[object]]] = {}
+    """Parameter -> the values that are used."""
+
+    @pytest.fixture(autouse=True)
+    def few_where_each_costs_programs(self, request: pytest.FixtureRequest) -> None:
+        """Leave out what ``one_robot`` and ``one_of_each`` say."""
+        asked = request.node.callspec.params if hasattr(request.node, "callspec") else {}
+        if request.function.__name__ in self.one_robot and asked["robot"] == "with_mimic":
+            pytest.skip("one robot shows it")
+        for name, few in self.one_of_each.items():
+            if name in asked and asked[name] not in few:
+                pytest.skip("others show it")
+
+
 @pytest.mark.skipif(
     JaxLmSolver.unavailable_reason() is not None, reason=str(JaxLmSolver.unavailable_reason())
 )
-class TestJaxLm(IkConformance):
+class TestJaxLm(FewPrograms, IkConformance):
     solver = "jax_lm"
     minimum_success = 1.0
     targets = 100
-    options: ClassVar[Mapping[str, Any]] = {"groups": "", "batch_sizes": "16"}
-    """Programs are compiled as tests need them, and few."""
+    options: ClassVar[Mapping[str, Any]] = {"groups": "", "batch_sizes": "16", "escalation.rounds": 0}
+    """Programs are compiled as tests need them, and few: beams alone solve all that can be reached here."""
     robots = ("continuous_and_prismatic", "with_mimic")
     """Six and seven revolute joints: test/ros/test_jax_lm.py and test/unit/solvers/jax_lm/."""
-    one_robot = (
+    one_robot: ClassVar[Collection[str]] = (
         "test_a_tool_reaches_the_target",
         "test_every_axis_has_its_own_tolerance",
         "test_free_axes_are_free_and_the_others_are_not",
+        "test_held_joints_stay",
         "test_objectives_are_solved_or_refused_by_name",
+        "test_targets_in_another_base",
         "test_what_is_not_declared_is_refused_by_name",
     )
     """Of tools, rows and costs, each with programs of its own, in which joints are not told apart. What moves is
     told apart by all other tests, of both robots."""
 
-    @pytest.fixture(autouse=True)
-    def one_robot_where_each_costs_programs(self, request: pytest.FixtureRequest) -> None:
-        """Both robots, but where ``one_robot`` says so."""
-        if (
-            request.function.__name__ in self.one_robot
-            and request.node.callspec.params["robot"] == "with_mimic"
-        ):
-            pytest.skip("one robot shows it")
+    one_of_each: ClassVar[Mapping[str, Collection[object]]] = {
+        "freed": (("rz",), ("x",)),
+        "locked": ((), ("base/theta",)),
+    }
+    """Of what is free one rotation and one translation, of what is locked a rotation or nothing: each has a program of
+    its own, of the same code. ``test/unit/solvers/jax_lm/test_forward.py`` has the formulas of others."""
 
 
 @no_warp
@@ -125,9 +144,11 @@ class TestHjcdAsPublishedOnCuda(OnCuda, IkConformance):
 
 @no_warp
 @pytest.mark.slow  # kernels for three chains
-class TestHjcdAsPublished(IkConformance):
+class TestHjcdAsPublished(FewPrograms, IkConformance):
     solver = "hjcd"
     minimum_success = 1.0
     targets = 20
     options: ClassVar[Mapping[str, Any]] = {"groups": "", "device": "cpu", "algorithm": "hjcd_ik"}
     robots = ("continuous_and_prismatic",)
+    one_of_each: ClassVar[Mapping[str, Collection[object]]] = {"locked": ((),)}
+    """How joints are locked is no matter of the algorithm: TestHjcd has all of them."""

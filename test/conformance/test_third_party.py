@@ -17,7 +17,7 @@ class TestExampleDls(IkConformance):
     solver = "example_dls"
     minimum_success = 0.7
     targets = 8
-    robots = ("continuous_and_prismatic", "with_mimic")
+    robots = ("with_mimic",)
     patience = 4.0
 """
 

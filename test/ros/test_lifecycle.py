@@ -50,12 +50,23 @@ class Managed:
         return future.result()
 
 
-@pytest.fixture
-def managed(start_node: StartNode, panda_parameters: dict[str, object]) -> Managed:
-    process, client = start_node(NODE, {**panda_parameters, "managed": True}, ready=False, forked=False)
+def manage(start_node: StartNode, parameters: dict[str, object], forked: bool) -> Managed:
+    """Start a managed node that is unconfigured, and a robot that stands."""
+    process, client = start_node(NODE, {**parameters, "managed": True}, ready=False, forked=forked)
     client.pretend_robot(READY)
     client.wait_until_found()
     return Managed(process, client)
+
+
+@pytest.fixture
+def managed(start_node: StartNode, panda_parameters: dict[str, object]) -> Managed:
+    return manage(start_node, panda_parameters, forked=True)
+
+
+@pytest.fixture
+def started(start_node: StartNode, panda_parameters: dict[str, object]) -> Managed:
+    """As users start it: what it takes is measured."""
+    return manage(start_node, panda_parameters, forked=False)
 
 
 def request() -> SolveIK.Request:
@@ -167,8 +178,8 @@ def test_what_runs_is_stopped_on_the_way_to_inactive(managed: Managed) -> None:
         goals.close()
 
 
-def test_fifty_cycles_leave_nothing(managed: Managed) -> None:
-    client = managed.client
+def test_fifty_cycles_leave_nothing(started: Managed) -> None:
+    managed, client = started, started.client
 
     def cycle() -> None:
         assert managed.change(Transition.TRANSITION_CONFIGURE)

@@ -37,7 +37,7 @@ from kinopt_ros.scene.scene import Scene, SceneObject
 
 ORIGIN = '<origin xyz="0.1 -0.2 0.3" rpy="0.4 -0.5 0.6"/>'
 LIMIT = '<limit lower="-1.5" upper="1.2" velocity="2" effort="1"/>'
-NUM_POINTS, DT = 9, 0.2
+NUM_POINTS, DT = 6, 0.2
 
 
 def every_joint() -> RobotModel:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from support.arm_objectives import asked
 
 from kinopt_ros.kinematics.sampling import random_configurations
 from kinopt_ros.kinematics.tangent import directions, moved
 from kinopt_ros.objectives.numpy_point import NumpyPath
+from kinopt_ros.objectives.objective import Objective
 from kinopt_ros.objectives.problem import ObjectiveProblem
 from kinopt_ros.objectives.result import ObjectiveResult
 from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.solvers.base import Solver
+from kinopt_ros.status import Status
 
 
 class Formulas:
@@ -130,3 +135,28 @@ def slsqp(
         if held < 1e-7 and formulas.value(q) < best[0]:
             best = formulas.value(q), q
     return best
+
+
+def beside_slsqp(
+    solver: Solver, make: Callable[[np.random.Generator], Objective], least: int, optimal: float
+) -> None:
+    """Check of ten problems of the arm that ``least`` are not above the best of six starts of SLSQP by more than 1e-6,
+    and that the share ``optimal`` of those that hold is stationary to 1e-5."""
+    arm = solver.robot
+    near, stationary, holding = 0, 0, 0
+    for seed in range(10):
+        problem = asked(arm, make, seed)
+        result = solver.solve_objective(problem)
+        theirs, _ = slsqp(arm, problem, 6, seed)
+        if result.status[0] not in (Status.SUCCESS, Status.NEAREST):
+            continue
+        holding += 1
+        own = Formulas(arm, problem).value(result.best[0])
+        weighed = sum(term.value for term in result.terms[0] if term.tolerance is None)
+        np.testing.assert_allclose(own, weighed, rtol=1e-9)
+        near += own <= theirs + 1e-6
+        gradient, scale = lagrangian_gradient(arm, problem, result)
+        stationary += bool(np.abs(gradient).max() < 1e-5 * scale)
+    assert holding >= least
+    assert near >= least
+    assert stationary >= optimal * holding

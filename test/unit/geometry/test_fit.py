@@ -63,7 +63,7 @@ SOLIDS = {
     + [placed(Sphere(0.06), z=z, turn=UPRIGHT) for z in (-0.15, 0.15)],
     "L": [PlacedShape(l_profile(), np.eye(4))],
     "ring": [PlacedShape(mesh_of(trimesh.creation.torus(0.2, 0.05, 24, 12)), np.eye(4))],
-    "ball of triangles": [placed(mesh_of(trimesh.creation.icosphere(4, 0.1)))],
+    "ball of triangles": [placed(mesh_of(trimesh.creation.icosphere(3, 0.1)))],
     "two apart": [placed(Box(0.1, 0.1, 0.1), x=1.0), placed(Sphere(0.1))],
     "tiny": [placed(Box(1e-5, 2e-5, 1e-5))],
     "huge": [placed(Box(900.0, 20.0, 3000.0), x=5000.0)],

@@ -197,7 +197,7 @@ def problems(b: Bench, count: int) -> tuple[Float64, Float64]:
     return T, random_q(b.arm, count, 9)
 
 
-@pytest.mark.parametrize("name", ["seven_revolute", "continuous_and_prismatic", "with_mimic"])
+@pytest.mark.parametrize("name", ["continuous_and_prismatic", "with_mimic"])
 def test_po_ccd_is_the_reference(name: str) -> None:
     """The noise too: kernels number variables along the chain, and so do these robots."""
     b = bench(name)
@@ -212,7 +212,7 @@ def test_po_ccd_is_the_reference(name: str) -> None:
 
 def test_po_ccd_in_float32_follows_until_a_choice_is_close() -> None:
     """Rounding decides few of the choices; those lanes go elsewhere, not wrong."""
-    b = bench("seven_revolute")
+    b = bench("continuous_and_prismatic")
     T, starts = problems(b, 40)
     single, single_scores, _ = coarse(b, wp.float32, T, starts)
     double, double_scores, _ = coarse(b, wp.float64, T, starts)
@@ -244,7 +244,7 @@ def refined(b: Bench, T: Float64, starts: Float64, s: RefineSettings, period: in
     return found, spent.numpy()
 
 
-@pytest.mark.parametrize("name", ["seven_revolute", "continuous_and_prismatic", "with_mimic"])
+@pytest.mark.parametrize("name", ["continuous_and_prismatic", "with_mimic"])
 @pytest.mark.parametrize("iterations", [1, 8])
 def test_pj_ik_is_the_reference(name: str, iterations: int) -> None:
     """Few iterations: later ones multiply rounding, above all where nothing helps and noise is added."""
@@ -260,7 +260,7 @@ def test_pj_ik_is_the_reference(name: str, iterations: int) -> None:
 
 
 def test_pj_ik_in_pieces_is_pj_ik() -> None:
-    b, s = bench("seven_revolute"), RefineSettings()
+    b, s = bench("continuous_and_prismatic"), RefineSettings()
     T, starts = problems(b, 30)
     whole, spent = refined(b, T, starts, s, 100)
     pieces, spent_in_pieces = refined(b, T, starts, s, 11)
@@ -269,7 +269,7 @@ def test_pj_ik_in_pieces_is_pj_ik() -> None:
 
 
 def test_the_first_copies_are_the_kept_ones_and_others_have_the_noise_of_the_reference() -> None:
-    b, S, keep, copies = bench("seven_revolute"), wp.float64, 2, 3
+    b, S, keep, copies = bench("continuous_and_prismatic"), wp.float64, 2, 3
     kept = random_q(b.arm, 2 * keep, 10)
     q = wp.zeros((7, 2 * keep * copies), dtype=S, device="cpu")
     launch(

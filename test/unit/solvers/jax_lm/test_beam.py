@@ -15,7 +15,7 @@ jax = pytest.importorskip("jax")
 pytestmark = pytest.mark.usefixtures("compiled_once")
 
 
-@pytest.mark.parametrize("keep", [1, 4, 8, 9, 12])
+@pytest.mark.parametrize("keep", [1, 8, 9])
 def test_the_lanes_of_least_cost_go_on(keep: int) -> None:
     from kinopt_ros.solvers.jax_lm.beam import FLOAT32_DONE, _kept
 

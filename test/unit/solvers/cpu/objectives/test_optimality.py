@@ -55,10 +55,10 @@ def test_a_higher_weight_of_manipulability_does_not_lower_the_index(
 def test_against_slsqp(
     shared: SharedMaker, arm: RobotModel, make: Callable[[np.random.Generator], Objective]
 ) -> None:
-    """Of ten problems none is above the best of six starts of SLSQP by more than 1e-6, and all that hold are stationary
+    """Of six problems none is above the best of six starts of SLSQP by more than 1e-6, and all that hold are stationary
     to 1e-5, but where a limit's edge is."""
     near, stationary, holding = 0, 0, 0
-    for seed in range(10):
+    for seed in range(6):
         problem = asked(arm, make, seed)
         result = shared(arm).solve_objective(problem)
         theirs, _ = slsqp(arm, problem, 6, seed)
@@ -69,7 +69,7 @@ def test_against_slsqp(
         near += Formulas(arm, problem).value(result.best[0]) <= theirs + 1e-6
         gradient, scale = lagrangian_gradient(arm, problem, result)
         stationary += bool(np.abs(gradient).max() < 1e-5 * scale)
-    assert holding >= 8
+    assert holding >= 5
     assert near == holding
     assert stationary >= holding - 1
 

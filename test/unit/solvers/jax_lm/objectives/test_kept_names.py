@@ -92,13 +92,11 @@ PROCESS = """
 import sys
 import numpy as np
 import kinopt_ros as ko
-from kinopt_ros.costs.link_pose import LinkPose
 from kinopt_ros.costs.rest import Rest
 from kinopt_ros.solvers.jax_lm.objectives import program
 robot = ko.load_robot(sys.argv[1])
 solver = ko.create_solver("jax_lm", robot, {"groups": ""})
-T = ko.forward_kinematics(robot, robot.default_q + 0.2, robot.link_names[-1:])[0]
-costs = [LinkPose(link=robot.link_names[-1], T_base_target=T, tolerance=(1e-4, 1e-3)), Rest(weight=0.01)]
+costs = [Rest(q=robot.default_q + 0.2, tolerance=1e-4), Rest(weight=0.01)]
 traced, trace = [], program._traced
 program._traced = lambda key: (traced.append(key.kind), trace(key))[1]
 result = solver.solve_objective(ko.objective_problem(robot, ko.Objective(costs), num_starts=0))

@@ -105,7 +105,7 @@ def test_nan_at_some_states_is_an_error_or_a_status(shared: SharedMaker, arm: Ro
                 assert result.success[0] == (tolerance is not None)
             assert not message or "not finite" in message
     with pytest.raises(CostError, match="not finite"):
-        solved(solver, Odd(what="nan"), Rest(), joints=JOINTS, num_starts=0)
+        solved(solver, *costs, joints=JOINTS, state=state, num_starts=0)
     assert goes_on(solver)
 
 
