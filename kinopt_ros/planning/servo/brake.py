@@ -26,8 +26,6 @@ _ENDING = 0.03
 _LONGER, _HARDEST, _SLOWEST, _LONGEST = 1.08, 0.6, 4.0, 1.0
 """Factor between two times that are tried, times the quickest brake from and up to which they are, and seconds up to
 which they are in any case."""
-_SOON = 2.5
-"""Times the quickest brake up to which one is preferred that is kinder."""
 _NEVER_LATER = 0.02
 """Seconds that a brake may take beyond the end of its motion."""
 _ON_THE_WAY = 5
@@ -129,7 +127,10 @@ def spread(earliest: float, latest: float) -> list[float]:
 
 
 def brake_from_any(
-    setup: ServoSetup, states: Sequence[MotionState], ahead: tuple[Commanded, int, int] | None = None
+    setup: ServoSetup,
+    states: Sequence[MotionState],
+    ahead: tuple[Commanded, int, int] | None = None,
+    soon: float = 2.5,
 ) -> JointTrajectory:
     """Return a brake of two points, as ``brake_from_measured``, that keeps the limits of velocity and acceleration from
     whichever of some states a controller has the joints in when it comes, and goes no farther than the joints may: to
@@ -141,8 +142,9 @@ def brake_from_any(
         states: in which the joints may be; the one in the middle is the most likely.
         ahead: the motion that the joints are in, and the earliest and the latest time in it (ns of its clock) of the
             states. The brake comes to rest on its way, which was looked at, and hardly later than the motion would.
+        soon: times the quickest brake that one may take before one is preferred that is less kind.
     """
-    ways = _Ways.from_states(setup, states, ahead)
+    ways = _Ways.from_states(setup, states, ahead, soon)
     later: JointTrajectory | None = None
     for harder, faster, beyond in _GOOD:
         lower, upper = ways.kept(harder, faster)
@@ -185,7 +187,7 @@ class _Ways:
     lengths: Annotated[Float64, "G"]
     """Seconds, rising."""
     soon: Annotated[np.typing.NDArray[np.bool_], "G"]
-    """Whether it takes not much longer than the quickest brake."""
+    """Whether they are not much longer than the quickest brake."""
     p: Annotated[Float64, "K 1 n"]
     v: Annotated[Float64, "K 1 n"]
     a: Annotated[Float64, "K 1 n"]
@@ -201,7 +203,10 @@ class _Ways:
 
     @staticmethod
     def from_states(
-        setup: ServoSetup, states: Sequence[MotionState], ahead: tuple[Commanded, int, int] | None
+        setup: ServoSetup,
+        states: Sequence[MotionState],
+        ahead: tuple[Commanded, int, int] | None,
+        soon: float,
     ) -> "_Ways":
         middle = states[len(states) // 2]
         p, v, a = (
@@ -231,9 +236,9 @@ class _Ways:
             until = np.searchsorted(seconds, later + lengths, side="right") - 1
             lowest = np.minimum(np.minimum.accumulate(places)[until], p.min(axis=0))
             highest = np.maximum(np.maximum.accumulate(places)[until], p.max(axis=0))
-        soon = (lengths <= max(_SOON * quickest, lengths[0])) | (ahead is None)
+        are_soon = (lengths <= max(soon * quickest, lengths[0])) | (ahead is None)
         p, v, a = p[:, None], v[:, None], a[:, None]
-        return _Ways(setup, lengths, soon, p, v, a, middle, lower, upper, lowest, highest, places)
+        return _Ways(setup, lengths, are_soon, p, v, a, middle, lower, upper, lowest, highest, places)
 
     @cached_property
     def _parts(self) -> list[tuple[Annotated[Float64, "G K X n"], Annotated[Float64, "G 1 X 1"]]]:

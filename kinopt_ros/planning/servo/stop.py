@@ -5,6 +5,7 @@ from typing import Annotated
 import numpy as np
 
 from kinopt_ros.array import Float64
+from kinopt_ros.planning.servo.brake import brake_from_any
 from kinopt_ros.planning.servo.commanded import Commanded
 from kinopt_ros.planning.servo.setup import ServoSetup
 from kinopt_ros.trajectory.braking import MotionState, Piece, braking_time, pieces_to_rest, planning_limits
@@ -22,6 +23,8 @@ _SHORTEST, _LONGER = 0.05, 1.07
 """Least time of such a stop, s, and the factor between two that are tried."""
 _SOON = 2.0
 """Times the stop that does not stay on its way which one may take before it brakes harder."""
+_MUCH_LONGER = 1.5
+"""The same, before one looks for another one."""
 _SHARES = (1.0, 1.25, 1.5)
 """Shares of the limits of acceleration that such a stop may take, in the order of trial. One from a motion that slows
 down as fast as it may needs more than that to be at rest sooner."""
@@ -53,9 +56,22 @@ def quickest_stop(
     leave = last.near_waypoint(now + lead)
     stop = last.going_on(now, leave, pieces_to_rest(last.at(leave), limits))
     if leads_beyond(stop, last, now) > _BEYOND:
-        seconds = (stop.end - leave) / NANOSECONDS_PER_SECOND
-        stop = last.going_on(now, leave, _pieces_along(setup, last, leave, seconds))
+        stop = _stop_inside(setup, last, now, leave, (stop.end - leave) / NANOSECONDS_PER_SECOND)
     return stop, setup.check(stop.trajectory, last.at(stop.start), q, braking=True)
+
+
+def _stop_inside(setup: ServoSetup, last: Commanded, now: int, leave: int, seconds: float) -> Commanded:
+    """Return a stop that goes no farther than its motion leads: along it, unless that takes much longer than
+    ``seconds`` or gets faster on its way; then by one quintic if that ends sooner, even a little beyond."""
+    along = last.going_on(now, leave, _pieces_along(setup, last, leave, seconds))
+    long = along.end - leave > _MUCH_LONGER * seconds * NANOSECONDS_PER_SECOND
+    if not long and only_slows(setup, along, leave):
+        return along
+    brake = brake_from_any(setup, [last.at(leave)], (last, leave, leave), soon=_MUCH_LONGER)
+    still = np.zeros(len(setup.joints))
+    rest = MotionState(brake.position[-1], still, still)
+    straight = last.going_on(now, leave, [(int(brake.nanoseconds[-1]), rest)])
+    return min(along, straight, key=lambda stop: stop.end)
 
 
 def only_slows(setup: ServoSetup, motion: Commanded, now: int) -> bool:
