@@ -12,7 +12,7 @@ from kinopt_ros.errors import KinoptError
 from kinopt_ros.planning.servo.commanded import Commanded
 from kinopt_ros.planning.servo.setup import PATIENCE, ServoSetup
 from kinopt_ros.planning.servo.step import Step, Wish, servo_step
-from kinopt_ros.planning.servo.stop import LEAD, quickest_stop
+from kinopt_ros.planning.servo.stop import LEAD, only_slows, quickest_stop
 from kinopt_ros.status import Status
 from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND
 from kinopt_ros.verification.sweep import first_contact
@@ -131,7 +131,7 @@ class Session:
             return None
         sentence = f"the scene has changed: {contact_sentence(contact, setup.clearance)}"
         stop, motion = quickest_stop(setup, self.commanded, now, q, LEAD + way)
-        if stop.end >= self.commanded.end:  # it brakes already
+        if stop.end >= self.commanded.end and only_slows(setup, self.commanded, now):  # it brakes already
             return Step(self.commanded, None, None, 0.0, Status.ENVIRONMENT_CHANGED, sentence)
         wrong = _wrong(motion)
         if wrong:

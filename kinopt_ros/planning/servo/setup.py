@@ -87,13 +87,15 @@ class ServoSetup:
         return full
 
     def away(
-        self, measured: Annotated[Float64, "n"], commanded: Annotated[Float64, "n"]
-    ) -> Annotated[Float64, "n"]:
+        self, measured: Annotated[Float64, "n"], commanded: Annotated[Float64, "... n"]
+    ) -> Annotated[Float64, "... n"]:
         """Return how far joints are from where they were commanded to be, rad or m.
 
         Whole turns of continuous joints do not count: many drivers measure angles between half a turn and minus that.
         """
-        return np.asarray(np.abs(self.as_commanded(measured, commanded) - commanded))
+        off = measured - commanded
+        turns = np.rint(off / (2.0 * np.pi)) * continuous_joints(self.robot, self.joints)
+        return np.asarray(np.abs(off - 2.0 * np.pi * turns))
 
     def as_commanded(
         self, measured: Annotated[Float64, "n"], commanded: Annotated[Float64, "n"]

@@ -20,7 +20,7 @@ from kinopt_ros.ros.motion.published import Published
 from kinopt_ros.ros.robot.joint_states import FASTER, LATEST, RobotState
 from kinopt_ros.trajectory.braking import MotionState
 from kinopt_ros.trajectory.interpolation import evaluate
-from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND
+from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND, JointTrajectory
 
 BEYOND = 0.1
 """Distance beyond its position limits at which a joint may be measured, rad or m."""
@@ -30,9 +30,9 @@ ON_THE_WAY = 0.03
 """Longest time that a brake is on its way, s, besides that of the slowest joint states lately."""
 LATEST_BEGIN, _LOOK_EVERY = 500_000_000, 2_500_000
 """How far a controller may be behind a motion, ns, and the time between two looks at where it is."""
-_ATTEMPTS, _STALE = 5, 10_000_000
-"""How often a brake is made that takes longer than that, ns: if the process slept meanwhile, the robot is by then
-farther than it was made for."""
+_STALE = 25_000_000
+"""Time to make a brake, ns, after which it is made once more: if the process slept, the robot is by then farther than
+it was made for."""
 _ALIKE = 2e-3
 """Difference between states that measurements do not tell apart, rad or m."""
 
@@ -65,13 +65,18 @@ def brake_of(context: Context, running: Published) -> TrajectoryMessage:
     robot, joints = running.robot, tuple(running.message.joint_names)
     setup = servo_setup(robot, robot.root_link, robot.root_link, joints)
     commanded = commanded_of(running)
-    for _ in range(_ATTEMPTS):
-        now = _now(context)
-        states, times = _where(setup, commanded, context.joint_states.of(robot), now, context)
-        brake = brake_from_any(setup, states, None if times is None else (commanded, *times))
-        if _now(context) - now <= _STALE:
-            break
+    now = _now(context)
+    brake = _brake_at(now, setup, commanded, context)
+    later = _now(context)
+    if later - now > _STALE:
+        brake = _brake_at(later, setup, commanded, context)
     return trajectory_message(brake, robot.root_link)
+
+
+def _brake_at(now: int, setup: ServoSetup, commanded: Commanded, context: Context) -> JointTrajectory:
+    """Return the brake of a motion that is made at a time, ns of the node's clock."""
+    states, times = _where(setup, commanded, context.joint_states.of(setup.robot), now, context)
+    return brake_from_any(setup, states, None if times is None else (commanded, *times))
 
 
 def _now(context: Context) -> int:
@@ -156,7 +161,7 @@ def _times_in(
     seconds = (times - commanded.start) / NANOSECONDS_PER_SECOND
     position, velocity, _ = evaluate(commanded.trajectory, seconds)
     index = setup.variables
-    away = np.array([setup.away(state.q[index], one) for one in position])
+    away = setup.away(state.q[index], position)
     off = np.abs(velocity - state.seen_velocity[index]) * LAG / NANOSECONDS_PER_SECOND
     unlike = (away + off).max(axis=1)
     best = int(np.argmin(unlike))

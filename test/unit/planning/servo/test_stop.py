@@ -58,7 +58,8 @@ def test_a_stop_goes_nowhere_but_where_its_motion_leads_and_is_no_faster(seed: i
     for share in np.linspace(0.05, 0.95, 19):
         now = round(share * motion.end)
         stop, _ = quickest_stop(SETUP, motion, now, PANDA.default_q)
-        assert leads_beyond(stop, motion, now) <= 1.1e-3
+        # A little beyond, rather than much later.
+        assert leads_beyond(stop, motion, now) <= 0.021
         if stop.end >= motion.end and only_slows(SETUP, motion, now):
             continue
         stops += 1

@@ -174,7 +174,7 @@ def test_a_brake_that_took_long_to_make_is_made_anew() -> None:
     )
     stop = trajectory_from_message(brake_of(context, published(moving)))
     then = evaluate(moving, np.array([(reads[-1] - START) / 1e9]))
-    assert len(reads) == 4
+    assert len(reads) == 2  # the second one tells what the next brake is made for
     fastest = int(np.argmax(np.abs(then[1][0])))
     assert (stop.position[-1] - then[0][0])[fastest] * np.sign(then[1][0][fastest]) > 0.0
 
