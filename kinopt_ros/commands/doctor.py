@@ -21,6 +21,7 @@ from kinopt_ros.errors import InvalidRequestError, KinoptError, shortened
 from kinopt_ros.files import is_file
 from kinopt_ros.robot.lint.finding import Finding, Severity
 from kinopt_ros.robot.lint.meshes import mesh_file
+from kinopt_ros.robot.lint.rates import lint_rates
 from kinopt_ros.robot.lint.srdf import lint_srdf
 from kinopt_ros.robot.lint.urdf import lint_urdf
 from kinopt_ros.robot.sources import find_robot, read_description
@@ -107,6 +108,8 @@ def run(args: argparse.Namespace) -> int:
         model = robot_of(args)
         findings += lint_moveit(folder, model)
         controllers = controllers_in(folder, model)
+    elif robot[0].ok:
+        findings += [(find_robot(args.robot)[0], finding) for finding in lint_rates(robot_of(args))]
     collision = doctor_collision.examine(args) if args.collision and robot[0].ok else None
     errors = any(finding.severity is Severity.ERROR for _, finding in findings)
     if args.json:

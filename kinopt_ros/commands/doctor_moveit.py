@@ -11,6 +11,7 @@ from kinopt_ros.errors import InvalidRequestError, KinoptError, quoted, shortene
 from kinopt_ros.files import is_file, is_folder, read_text
 from kinopt_ros.robot.limits import apply_joint_limits
 from kinopt_ros.robot.lint.finding import Finding, Severity, in_order
+from kinopt_ros.robot.lint.rates import DEFAULT_RATES, lint_rates
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.moveit_controllers import (
     ACTION,
@@ -128,21 +129,13 @@ def _joint_limits(given: Mapping[str, Any], robot: RobotModel) -> Iterator[Findi
         warnings = set()  # said above
     for warning in sorted(warnings):
         yield Finding(NOTE, 0, warning, "leave it out, or keep it for others")
-    for rate, default in (("acceleration", "1 rad/s^2 or m/s^2"), ("jerk", "10 rad/s^3 or m/s^3")):
-        missing = [
-            joint.name
-            for joint in robot.joints
-            if joint.is_active
-            and getattr(joint, rate) is None
-            and not (isinstance(limits.get(joint.name), Mapping) and f"max_{rate}" in limits[joint.name])
-        ]
-        if missing:
-            yield Finding(
-                WARNING if rate == "acceleration" else NOTE,
-                0,
-                f"no limit of {rate} for {shortened(missing)}: {default} is used",
-                f"add has_{rate}_limits: true and max_{rate}",
-            )
+    with_limits = {
+        rate: {
+            name for name, entry in limits.items() if isinstance(entry, Mapping) and f"max_{rate}" in entry
+        }
+        for rate in DEFAULT_RATES
+    }
+    yield from lint_rates(robot, with_limits)
 
 
 def _kinematics(given: Mapping[str, Any], robot: RobotModel) -> Iterator[Finding]:

@@ -27,6 +27,8 @@ def _alternatives(hint: Any) -> Iterator[Any]:
     elif origin in (Union, UnionType):
         for one in get_args(hint):
             yield from _alternatives(one)
+    elif (named := getattr(origin or hint, "__value__", None)) is not None:  # NDArray[...] since numpy 2.5
+        yield from _alternatives(named)
     else:
         yield hint
 

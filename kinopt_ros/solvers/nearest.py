@@ -22,7 +22,7 @@ from kinopt_ros.status import Status
 from kinopt_ros.verification.collision import (
     SELF_COLLISION,
     WORLD_COLLISION,
-    left_out_by_guess,
+    left_out,
     not_checked,
 )
 from kinopt_ros.verification.configuration import (
@@ -87,7 +87,7 @@ def nearest_answer(case: Case, candidates: IkCandidates, start: float) -> IkResu
         checks=(*INSIDE, ERRORS) if scene is None else (*INSIDE, ERRORS, SELF_COLLISION, WORLD_COLLISION),
         not_checked=(NEARER, *(NOT_CHECKED if scene is None else (HELD_LIMITS, *not_checked(robot)))),
         algorithm=candidates.algorithm,
-        notes=(*problem.notes, *(() if scene is None else left_out_by_guess(robot))),
+        notes=(*problem.notes, *(() if scene is None else left_out(robot))),
         scene_version=None if scene is None else scene.version,
     )
 

@@ -24,7 +24,7 @@ from kinopt_ros.verification.collision import (
     SELF_COLLISION,
     WORLD_COLLISION,
     check_collisions,
-    left_out_by_guess,
+    left_out,
     not_checked,
 )
 from kinopt_ros.verification.configuration import HELD_LIMITS, limit_violation
@@ -89,7 +89,7 @@ def verified(
         time.perf_counter() - start,
         CHECKS if problem.scene is None else (*CHECKS, SELF_COLLISION, WORLD_COLLISION),
         _not_checked(robot, problem),
-        () if problem.scene is None else left_out_by_guess(robot),
+        () if problem.scene is None else left_out(robot),
     )
 
 

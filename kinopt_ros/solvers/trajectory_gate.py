@@ -23,7 +23,7 @@ from kinopt_ros.trajectory.interpolation import evaluate
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 from kinopt_ros.trajectory.path_timing import time_path
 from kinopt_ros.trajectory.timing import TimingError
-from kinopt_ros.verification.collision import first_in_collision, left_out_by_guess
+from kinopt_ros.verification.collision import first_in_collision, left_out
 from kinopt_ros.verification.motion import motion_limits, velocity_at_start, verify_motion
 from kinopt_ros.verification.trajectory import Violation
 from kinopt_ros.verification.verify import ON_THE_WAY, VerifiedMotion
@@ -73,7 +73,7 @@ class Gate:
             self.solver,
             motion.report.checks,
             motion.report.not_checked,
-            (*self.problem.notes, *(() if self.problem.scene is None else left_out_by_guess(self.robot))),
+            (*self.problem.notes, *(() if self.problem.scene is None else left_out(self.robot))),
             goal,
             path_length(motion.trajectory),
             motion.clearance,

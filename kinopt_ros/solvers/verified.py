@@ -23,7 +23,7 @@ from kinopt_ros.solvers.result import IkResult
 from kinopt_ros.verification.collision import (
     SELF_COLLISION,
     WORLD_COLLISION,
-    left_out_by_guess,
+    left_out,
     not_checked,
 )
 from kinopt_ros.verification.configuration import CHECKS, HELD_LIMITS, NOT_CHECKED
@@ -92,7 +92,7 @@ def answer(
         checks=CHECKS if scene is None else (*CHECKS, SELF_COLLISION, WORLD_COLLISION),
         not_checked=NOT_CHECKED if scene is None else (HELD_LIMITS, *not_checked(robot)),
         algorithm=algorithm,
-        notes=problem.notes if scene is None else (*problem.notes, *left_out_by_guess(robot)),
+        notes=problem.notes if scene is None else (*problem.notes, *left_out(robot)),
         scene_version=None if scene is None else scene.version,
     )
 

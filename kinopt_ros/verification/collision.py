@@ -134,7 +134,15 @@ def without_shapes(robot: RobotModel) -> tuple[str, ...]:
     links: dict[str, list[str]] = {}
     for link, reason in robot.unchecked_links.items():
         links.setdefault(reason, []).append(link)
-    return tuple(f"collisions of {shortened(some)}: {reason}" for reason, some in links.items())
+    return tuple(
+        f"collisions of {shortened(some)} are not looked at: {reason}" for reason, some in links.items()
+    )
+
+
+def left_out(robot: RobotModel) -> tuple[str, ...]:
+    """Return what a reader of a success must know of links and pairs that the check leaves out: those whose shapes
+    cannot be had, and those that only samples exclude."""
+    return (*without_shapes(robot), *left_out_by_guess(robot))
 
 
 @remembered

@@ -59,7 +59,7 @@ class CheckStateService(QueuedService):
             SELF_COLLISION,
             WORLD_COLLISION,
             check_collisions,
-            left_out_by_guess,
+            left_out,
             not_checked,
             self_collision_remedy,
         )
@@ -90,7 +90,7 @@ class CheckStateService(QueuedService):
         response.checks = [*LIMIT_CHECKS, SELF_COLLISION, WORLD_COLLISION]
         response.not_checked = list(not_checked(robot))
         response.status = status_message(
-            Status.SUCCESS, said(context.assumed(robot, ways, named), *left_out_by_guess(robot))
+            Status.SUCCESS, said(context.assumed(robot, ways, named), *left_out(robot))
         )
         self._checked = robot, scene
 

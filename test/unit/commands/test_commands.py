@@ -117,6 +117,26 @@ def test_doctor_names_what_is_wrong_with_a_robot(tmp_path: Path, capsys: pytest.
     assert "root" in capsys.readouterr().out
 
 
+def test_doctor_says_which_limits_motions_assume(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A newcomer's motion took 0.1 rad/s^2, and nothing said why."""
+    file = tmp_path / "arm.urdf"
+    file.write_text(
+        '<robot name="arm"><link name="base"/><link name="tip"/><joint name="turn" type="revolute"><parent '
+        'link="base"/><child link="tip"/><axis xyz="0 0 1"/><limit lower="-1" upper="1" velocity="1" effort="1"/>'
+        "</joint></robot>"
+    )
+    main(["doctor", "--robot", str(file), "--json"])
+    found = json.loads(capsys.readouterr().out)["findings"]
+    assert ["no limit of acceleration for turn: 1 rad/s^2 or m/s^2 is used"] == [
+        one["what"] for one in found if "acceleration" in one["what"]
+    ]
+    main(["doctor", "--robot", "panda", "--json"])
+    said = [one["what"] for one in json.loads(capsys.readouterr().out)["findings"]]
+    assert [one for one in said if "acceleration" in one] == [
+        "no limit of acceleration for panda_finger_joint1: 1 rad/s^2 or m/s^2 is used"
+    ]
+
+
 def test_doctor_says_that_an_srdf_waits_for_its_robot(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
