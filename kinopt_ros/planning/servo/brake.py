@@ -304,7 +304,7 @@ class _Ways:
         away = np.maximum(np.maximum(lower - self.places, self.places - upper), 0.0).max(axis=1)
         near = np.flatnonzero(away <= away.min() + _SAME)
         # Of several, the one in the middle: all of them can be reached.
-        return np.clip(self.places[near[len(near) // 2]], np.minimum(lower, upper), upper)
+        return np.asarray(np.clip(self.places[near[len(near) // 2]], np.minimum(lower, upper), upper))
 
     def brake(self, which: int, rest: Annotated[Float64, "n"]) -> JointTrajectory:
         """Return a brake of two points to a place."""

@@ -77,7 +77,8 @@ class Session:
             step = servo_step(setup, self.commanded, now, q, wish, self._part, takes, way)
         if self._foreign and step.motion is None and now < self.commanded.end:
             stop, motion = quickest_stop(setup, self.commanded, now, q, max(LEAD, 2 * takes) + way)
-            if stop.end < self.commanded.end and not _wrong(motion):
+            sooner = stop.end < self.commanded.end or not only_slows(setup, self.commanded, now)
+            if sooner and not _wrong(motion):
                 return replace(step, commanded=stop, motion=motion)
         return step
 
@@ -131,6 +132,10 @@ class Session:
             return None
         sentence = f"the scene has changed: {contact_sentence(contact, setup.clearance)}"
         stop, motion = quickest_stop(setup, self.commanded, now, q, LEAD + way)
+        if not motion.report.ok:  # what is in the way of the motion may be in the way of a stop along it, too
+            other, free = quickest_stop(setup, self.commanded, now, q, LEAD + way, inside=False)
+            if free.report.ok or other.end < stop.end:
+                stop, motion = other, free
         if stop.end >= self.commanded.end and only_slows(setup, self.commanded, now):  # it brakes already
             return Step(self.commanded, None, None, 0.0, Status.ENVIRONMENT_CHANGED, sentence)
         wrong = _wrong(motion)

@@ -38,7 +38,12 @@ _LOOK_EVERY, _MOST_LOOKS = 0.005, 2000
 
 
 def quickest_stop(
-    setup: ServoSetup, last: Commanded, now: int, q: Annotated[Float64, "nq"], lead: int = LEAD
+    setup: ServoSetup,
+    last: Commanded,
+    now: int,
+    q: Annotated[Float64, "nq"],
+    lead: int = LEAD,
+    inside: bool = True,
 ) -> tuple[Commanded, VerifiedMotion]:
     """Plan and check a motion to rest, as fast as the robot's own limits allow, without scaling.
 
@@ -51,11 +56,12 @@ def quickest_stop(
         now: ns of the clock.
         q: the whole robot; values of the joints that move do not matter.
         lead: ns until it begins.
+        inside: off for each joint to brake where it goes, wherever that is.
     """
     limits = planning_limits(setup.unscaled)
     leave = last.near_waypoint(now + lead)
     stop = last.going_on(now, leave, pieces_to_rest(last.at(leave), limits))
-    if leads_beyond(stop, last, now) > _BEYOND:
+    if inside and leads_beyond(stop, last, now) > _BEYOND:
         stop = _stop_inside(setup, last, now, leave, (stop.end - leave) / NANOSECONDS_PER_SECOND)
     return stop, setup.check(stop.trajectory, last.at(stop.start), q, braking=True)
 
@@ -120,7 +126,7 @@ def _pieces_along(setup: ServoSetup, motion: Commanded, leave: int, seconds: flo
     shortest = max(_SHORTEST, min(quickest, left))
     # One that takes twice as long as what is left is not quicker than that.
     count = 1 + int(np.ceil(np.log(max(2.0 * left / shortest, 2.0)) / np.log(_LONGER)))
-    lengths = shortest * _LONGER ** np.arange(count)
+    lengths: Annotated[Float64, "L"] = np.asarray(shortest * _LONGER ** np.arange(count), dtype=np.float64)
     hardest = _hardest(setup, _states(motion, begin, lengths, _LOOKS))
     firsts = [int(np.argmax(hardest <= share)) for share in _SHARES if (hardest <= share).any()]
     soon = [first for first in firsts if lengths[first] <= _SOON * seconds]

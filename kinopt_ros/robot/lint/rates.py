@@ -3,8 +3,8 @@
 from collections.abc import Collection, Iterator, Mapping
 
 from kinopt_ros.errors import shortened
-from kinopt_ros.robot.lint.finding import Finding, Severity
 from kinopt_ros.robot.limits import DEFAULT_ACCELERATION, DEFAULT_JERK
+from kinopt_ros.robot.lint.finding import Finding, Severity
 from kinopt_ros.robot.model import RobotModel
 
 DEFAULT_RATES = {

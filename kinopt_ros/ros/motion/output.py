@@ -281,15 +281,23 @@ class MotionOutput:
         """Take a right from all that have one of its joints; with ``from_others`` off, only if nobody has. Return
         whether it was taken."""
         with self._lock:
-            self._check_open(claim.stops)
-            before = [one for one in self._rights if _share(one.joints, claim.joints)]
-            if before and not from_others:
-                return False
-            claim.waits = False
-            self._rights = (*(one for one in self._rights if one not in before), claim)
+            before = self._swap(claim, from_others)
+        if before is None:
+            return False
         for one in before:
             one.lost(claim.owner)
         return True
+
+    def _swap(self, claim: Claim, from_others: bool = True) -> list[Claim | Stop] | None:
+        """Take a right, as ``_take``, with the lock held; return those who have lost theirs and have to be told; None
+        if it was not taken."""
+        self._check_open(claim.stops)
+        before = [one for one in self._rights if _share(one.joints, claim.joints)]
+        if before and not from_others:
+            return None
+        claim.waits = False
+        self._rights = (*(one for one in self._rights if one not in before), claim)
+        return before
 
     def publish(
         self,
@@ -307,13 +315,15 @@ class MotionOutput:
             with self._lock:
                 if not (claim.waits or claim in self._rights) or not agreed():
                     return False
-                if claim.waits:
-                    self._take(claim)
+                before = self._swap(claim) if claim.waits else None
                 if not keep:
                     self.give_up(claim)
                 self._stamp(message, planned.loaded.model)
                 self._send(message, planned.loaded.model, goes_on=planned.goes_on)
-                return True
+            # Last: to tell somebody may take longer than there is until the motion has to be there.
+            for one in before or ():
+                one.lost(claim.owner)
+            return True
 
         return self._look.send(planned, message, lambda: self._published, send)
 

@@ -164,7 +164,9 @@ def test_what_has_no_usable_shape_is_named_as_not_checked() -> None:
         </collision></link><joint name="j" type="continuous"><parent link="a"/><child link="b"/></joint></robot>"""
     )
     (said,) = not_checked(robot)
-    assert said.startswith("collisions of a, b are not looked at: the package 'nowhere' of its mesh is not found")
+    assert said.startswith(
+        "collisions of a, b are not looked at: the package 'nowhere' of its mesh is not found"
+    )
     assert check_collisions(robot, Scene(), np.zeros((1, 1))).free.all()
 
 
