@@ -210,11 +210,11 @@ $(PYROKI)/.cuda: $(PYROKI)/.pyroki
 	  --constraint constraints-pyroki.txt 'jax[cuda12]'
 	@touch $@
 
-# colcon builds both packages itself: nothing of ours is installed in its environment.
+# colcon builds the packages itself: nothing of ours is installed in its environment.
 $(COLCON)/.tools: $(COLCON)/.base Makefile constraints.txt setup.py kinopt_msgs/pyproject.toml
 	@echo "Installing colcon, ROS 2 wheels and libraries"
 	@$(call pip,$(COLCON)) $(pinned_build) --editable '.[ros,test]'
 	@$(COLCON)/bin/python -m pip uninstall --quiet --yes kinopt_ros
 	@$(COLCON)/bin/python tools/build_requires.py kinopt_msgs/pyproject.toml > $(COLCON)/requirements.txt
-	@$(call pip,$(COLCON)) --requirement $(COLCON)/requirements.txt colcon-common-extensions setuptools
+	@$(call pip,$(COLCON)) --requirement $(COLCON)/requirements.txt colcon-common-extensions pybind11 setuptools
 	@touch $@

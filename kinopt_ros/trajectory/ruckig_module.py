@@ -1,4 +1,4 @@
-"""The Python module of ruckig: pip's, or that of the package kinopt_ruckig, which makes one of a ROS distribution's C++ library."""
+"""The Python module of ruckig: pip's, or that of the package kinopt_ruckig, made of the C++ library that ROS has."""
 
 import importlib
 from functools import cache
@@ -29,7 +29,9 @@ def ruckig_module() -> Any:
         lacking = [wanted for wanted in NAMES if not hasattr(module, wanted)]
         if not lacking:
             return module
-        problems.append(f"{name} of {module.__path__ if module.__file__ is None else module.__file__} has no {', '.join(lacking)}")
+        problems.append(
+            f"{name} of {module.__path__ if module.__file__ is None else module.__file__} has no {', '.join(lacking)}"
+        )
     raise SolverUnavailableError(
         "timing a motion needs ruckig. Where ROS is installed: have `rosdep install` and `colcon build` look at "
         "src/kinopt_ros/kinopt_ruckig, too (docs/install.md), and source install/setup.bash. "
