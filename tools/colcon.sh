@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds and tests the packages as a ROS workspace does, with colcon on the ROS wheels: once from the repository root, where
 # CMake finds no ruckig, once from a workspace with the clone in src/, as the README documents it, and with the C++ library ruckig.
-# Usage: tools/colcon.sh ENVIRONMENT [options for colcon test]
+# Usage: tools/colcon.sh ENVIRONMENT [options for colcon test]; ENVIRONMENT has the library below ruckig/install
 set -eo pipefail
 
 cd "$(dirname "$0")/.."
@@ -50,8 +50,7 @@ git ls-files -z --cached --others --exclude-standard |
     while IFS= read -r -d '' file; do [ -e "$file" ] && printf '%s\0' "$file"; done |
     tar --null --files-from=- --create | tar --extract --directory "$workspace/src/kinopt_ros"
 cd "$workspace"
-# pip's ruckig comes with the C++ library, outside of where CMake looks.
-ruckig_DIR=$(python -c 'import pathlib, sysconfig; print(*pathlib.Path(sysconfig.get_path("platlib")).glob("lib*/cmake/ruckig"))')
+ruckig_DIR=$environment/ruckig/install/lib/cmake/ruckig
 pybind11_DIR=$(python -m pybind11 --cmakedir)
 export ruckig_DIR pybind11_DIR
 colcon build --base-paths src src/kinopt_ros/kinopt_msgs src/kinopt_ros/kinopt_ruckig --cmake-args "${wheels[@]}"

@@ -1,4 +1,4 @@
-"""Packages inside the repository: colcon and rosdep find them only where they are named, so every command names them all."""
+"""Packages inside the repository: colcon and rosdep find only those that are named, so every command names all."""
 
 import re
 from xml.etree import ElementTree
