@@ -228,9 +228,11 @@ $(COLCON)/.ruckig: $(COLCON)/.tools
 	@$(COLCON)/bin/python -m pip --disable-pip-version-check download --quiet --no-deps --no-binary ruckig --no-build-isolation \
 	  --dest $(COLCON)/ruckig $(subst -,==,$(ruckig))
 	@tar --extract --gzip --file $(COLCON)/ruckig/$(ruckig).tar.gz --directory $(COLCON)/ruckig
-	@$(COLCON)/bin/cmake -S $(COLCON)/ruckig/$(ruckig) -B $(COLCON)/ruckig/build --log-level=WARNING -DCMAKE_BUILD_TYPE=Release \
+	@touch $(COLCON)/ruckig/$(ruckig)/package.xml  # is installed, and missing in the sdist
+	@PATH="$(CURDIR)/$(COLCON)/bin:$$PATH" && export PATH && \
+	  cmake -G Ninja -S $(COLCON)/ruckig/$(ruckig) -B $(COLCON)/ruckig/build --log-level=WARNING -DCMAKE_BUILD_TYPE=Release \
 	  -DBUILD_EXAMPLES=OFF -DBUILD_TESTS=OFF -DBUILD_SHARED_LIBS=OFF -DCMAKE_POSITION_INDEPENDENT_CODE=ON \
-	  -DCMAKE_INSTALL_PREFIX=$(COLCON)/ruckig/install -DCMAKE_INSTALL_LIBDIR=lib
-	@$(COLCON)/bin/cmake --build $(COLCON)/ruckig/build --target install >$(COLCON)/ruckig/build.log || \
-	  { tail -n 40 $(COLCON)/ruckig/build.log >&2; exit 1; }
+	  -DCMAKE_INSTALL_PREFIX=$(COLCON)/ruckig/install -DCMAKE_INSTALL_LIBDIR=lib && \
+	  { cmake --build $(COLCON)/ruckig/build --target install >$(COLCON)/ruckig/build.log || \
+	    { tail -n 40 $(COLCON)/ruckig/build.log >&2; exit 1; }; }
 	@touch $@
