@@ -119,7 +119,7 @@ docs: $(VENV)/.run $(VENV)/.docs ## the book, into build/docs (warnings are erro
 release: $(VENV)/.run $(VENV)/.release ## sdists and wheels in build/release, tried elsewhere (ARGS="python3.12 python3.13": there, too)
 	@tools/release.sh $(VENV) build/release $(ARGS)
 
-colcon: $(COLCON)/.tools ## build and test as a ROS workspace does, on the ROS wheels
+colcon: $(COLCON)/.tools $(COLCON)/.ruckig ## build and test as a ROS workspace does, on the ROS wheels
 	@tools/colcon.sh $(COLCON) $(ARGS)
 
 # For machines with a ROS installation, as the containers of its distributions; WORKSPACE has the clone in src/.
@@ -210,11 +210,29 @@ $(PYROKI)/.cuda: $(PYROKI)/.pyroki
 	  --constraint constraints-pyroki.txt 'jax[cuda12]'
 	@touch $@
 
-# colcon builds both packages itself: nothing of ours is installed in its environment.
+# colcon builds the packages itself: nothing of ours is installed in its environment.
 $(COLCON)/.tools: $(COLCON)/.base Makefile constraints.txt setup.py kinopt_msgs/pyproject.toml
 	@echo "Installing colcon, ROS 2 wheels and libraries"
 	@$(call pip,$(COLCON)) $(pinned_build) --editable '.[ros,test]'
 	@$(COLCON)/bin/python -m pip uninstall --quiet --yes kinopt_ros
 	@$(COLCON)/bin/python tools/build_requires.py kinopt_msgs/pyproject.toml > $(COLCON)/requirements.txt
-	@$(call pip,$(COLCON)) --requirement $(COLCON)/requirements.txt colcon-common-extensions setuptools
+	@$(call pip,$(COLCON)) --requirement $(COLCON)/requirements.txt colcon-common-extensions pybind11 setuptools
+	@touch $@
+
+# The C++ library as ROS distributions have it, where CMake does not look by itself. That of pip's wheel asks for a newer
+# libstdc++ than Debian 12 has.
+ruckig := ruckig-0.9.2
+$(COLCON)/.ruckig: $(COLCON)/.tools
+	@echo "Building $(ruckig)"
+	@rm -rf $(COLCON)/ruckig
+	@$(COLCON)/bin/python -m pip --disable-pip-version-check download --quiet --no-deps --no-binary ruckig --no-build-isolation \
+	  --dest $(COLCON)/ruckig $(subst -,==,$(ruckig))
+	@tar --extract --gzip --file $(COLCON)/ruckig/$(ruckig).tar.gz --directory $(COLCON)/ruckig
+	@touch $(COLCON)/ruckig/$(ruckig)/package.xml  # is installed, and missing in the sdist
+	@PATH="$(CURDIR)/$(COLCON)/bin:$$PATH" && export PATH && \
+	  cmake -G Ninja -S $(COLCON)/ruckig/$(ruckig) -B $(COLCON)/ruckig/build --log-level=WARNING -DCMAKE_BUILD_TYPE=Release \
+	  -DBUILD_EXAMPLES=OFF -DBUILD_TESTS=OFF -DBUILD_SHARED_LIBS=OFF -DCMAKE_POSITION_INDEPENDENT_CODE=ON \
+	  -DCMAKE_INSTALL_PREFIX=$(COLCON)/ruckig/install -DCMAKE_INSTALL_LIBDIR=lib && \
+	  { cmake --build $(COLCON)/ruckig/build --target install >$(COLCON)/ruckig/build.log || \
+	    { tail -n 40 $(COLCON)/ruckig/build.log >&2; exit 1; }; }
 	@touch $@

@@ -23,7 +23,7 @@ def check_files(install: Path) -> None:
 
     for module in (kinopt_ros, kinopt_msgs.srv):
         assert Path(str(module.__file__)).is_relative_to(install), f"{module.__name__}: {module.__file__}"
-    for package in ("kinopt_ros", "kinopt_msgs"):
+    for package in ("kinopt_ros", "kinopt_msgs", "kinopt_ruckig"):
         share = Path(get_package_share_directory(package))
         assert share.is_relative_to(install), share
         assert (share / "package.xml").is_file()

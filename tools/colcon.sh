@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Builds and tests both packages as a ROS workspace does, with colcon on the ROS wheels: once from the
-# repository root, once from a workspace with the clone in src/, as the README documents it.
-# Usage: tools/colcon.sh ENVIRONMENT [options for colcon test]
+# Builds and tests the packages as a ROS workspace does, with colcon on the ROS wheels: once from the repository root, where
+# CMake finds no ruckig, once from a workspace with the clone in src/, as the README documents it, and with the C++ library ruckig.
+# Usage: tools/colcon.sh ENVIRONMENT [options for colcon test]; ENVIRONMENT has the library below ruckig/install
 set -eo pipefail
 
 cd "$(dirname "$0")/.."
@@ -50,9 +50,13 @@ git ls-files -z --cached --others --exclude-standard |
     while IFS= read -r -d '' file; do [ -e "$file" ] && printf '%s\0' "$file"; done |
     tar --null --files-from=- --create | tar --extract --directory "$workspace/src/kinopt_ros"
 cd "$workspace"
-colcon build --base-paths src src/kinopt_ros/kinopt_msgs --cmake-args "${wheels[@]}"
+ruckig_DIR=$environment/ruckig/install/lib/cmake/ruckig
+pybind11_DIR=$(python -m pybind11 --cmakedir)
+export ruckig_DIR pybind11_DIR
+colcon build --base-paths src src/kinopt_ros/kinopt_msgs src/kinopt_ros/kinopt_ruckig --cmake-args "${wheels[@]}"
 (
     source install/setup.bash
     python src/kinopt_ros/tools/check_install.py "$workspace/install"
+    python src/kinopt_ros/tools/check_ruckig.py "$workspace/install"
 )
 echo "colcon: everything passed"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds and tests both packages with an installed ROS, as docs/install.md says. What rosdep does not know goes into a virtual
-# environment of the workspace.
+# Builds and tests the packages with an installed ROS, as docs/install.md says: rosdep and colcon alone make motions. The tests
+# then get what rosdep does not know from a virtual environment of the workspace.
 # Usage: tools/colcon_ros.sh WORKSPACE, which has the clone in src/kinopt_ros
 set -eo pipefail
 
@@ -13,13 +13,16 @@ export ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST
 apt-get update
 apt-get install --yes --no-install-recommends python3-venv
 rosdep update --rosdistro "$ROS_DISTRO"
-rosdep install --yes --from-paths src src/kinopt_ros/kinopt_msgs --ignore-src
+rosdep install --yes --from-paths src src/kinopt_ros/kinopt_msgs src/kinopt_ros/kinopt_ruckig --ignore-src
+colcon build --base-paths src src/kinopt_ros/kinopt_msgs src/kinopt_ros/kinopt_ruckig
+source install/setup.bash
+python3 src/kinopt_ros/tools/check_install.py "$PWD/install"
+python3 src/kinopt_ros/tools/check_ruckig.py "$PWD/install"
+
 python3 -m venv --system-site-packages venv
 touch venv/COLCON_IGNORE
 source venv/bin/activate
-pip install numba ruckig transforms3d trimesh
-colcon build --base-paths src src/kinopt_ros/kinopt_msgs
-source install/setup.bash
-python src/kinopt_ros/tools/check_install.py "$PWD/install"
-colcon test --base-paths src src/kinopt_ros/kinopt_msgs
+pip install trimesh
+# By the environment's Python: the command colcon runs tests with its own.
+python -m colcon test --base-paths src src/kinopt_ros/kinopt_msgs src/kinopt_ros/kinopt_ruckig
 colcon test-result --verbose

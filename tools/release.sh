@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds sdists and wheels of both packages, checks them, and tries them in empty environments outside the clone.
+# Builds sdists and wheels of kinopt_ros and kinopt_msgs, checks them, and tries them in empty environments outside the clone.
 # Usage: tools/release.sh ENVIRONMENT OUTPUT [PYTHON...]
 # ENVIRONMENT has build, twine and what kinopt_msgs is built with. Wheels of kinopt_msgs are for the Python that built them:
 # each further PYTHON builds one of its own from the sdist, and tries everything, too.

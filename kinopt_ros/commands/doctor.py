@@ -17,7 +17,7 @@ from rich.table import Table
 from kinopt_ros.commands import doctor_collision
 from kinopt_ros.commands.arguments import add_json, add_robot, print_json, robot_of
 from kinopt_ros.commands.doctor_moveit import config_folder, controllers_in, lint_moveit, srdf_of
-from kinopt_ros.errors import InvalidRequestError, KinoptError, shortened
+from kinopt_ros.errors import InvalidRequestError, KinoptError, SolverUnavailableError, shortened
 from kinopt_ros.files import is_file
 from kinopt_ros.robot.lint.finding import Finding, Severity
 from kinopt_ros.robot.lint.meshes import mesh_file
@@ -28,6 +28,7 @@ from kinopt_ros.robot.sources import find_robot, read_description
 from kinopt_ros.robot.urdf import robot_from_urdf
 from kinopt_ros.ros.main import missing
 from kinopt_ros.solvers.registry import list_solvers
+from kinopt_ros.trajectory.ruckig_module import ruckig_module
 
 _LIBRARIES = {
     "numpy": ("numpy", "all arithmetic"),
@@ -36,7 +37,6 @@ _LIBRARIES = {
     "eaik": ("eaik", "solver analytic"),
     "jax": ("jax", "solver jax_lm, kinopt_ros.differentiable"),
     "warp": ("warp-lang", "solver hjcd"),
-    "ruckig": ("ruckig", "timed motion"),
     "rclpy": ("rclpy", "the node"),
     "kinopt_msgs": ("kinopt-msgs", "the node"),
     "diagnostic_msgs": ("diagnostic_msgs", "/diagnostics"),
@@ -98,6 +98,7 @@ def run(args: argparse.Namespace) -> int:
     checks = [
         Check("python", True, f"{platform.python_version()} on {platform.machine()}"),
         *(_library(module) for module in _LIBRARIES),
+        _ruckig(),
         Check("node", remedy is None, remedy or "can be started"),
         *solvers,
         *robot,
@@ -144,6 +145,18 @@ def _library(module: str) -> Check:
         return Check(module, True, version(package))
     except PackageNotFoundError:  # a ROS package from apt or colcon carries no Python metadata
         return Check(module, True, "installed")
+
+
+def _ruckig() -> Check:
+    """Return which of two modules times motions."""
+    try:
+        name = ruckig_module().__name__
+    except SolverUnavailableError as error:
+        return Check("ruckig", False, str(error))
+    try:
+        return Check("ruckig", True, version(name))
+    except PackageNotFoundError:
+        return Check("ruckig", True, f"by {name}, on the C++ library")
 
 
 def _robot(args: argparse.Namespace) -> list[Check]:

@@ -16,7 +16,8 @@ _REMEDIES = {
     ),
     "kinopt_msgs.msg": (
         "kinopt_msgs is not built. In a colcon workspace: "
-        "`colcon build --base-paths src src/kinopt_ros/kinopt_msgs` and source install/setup.bash. "
+        "`colcon build --base-paths src src/kinopt_ros/kinopt_msgs src/kinopt_ros/kinopt_ruckig` "
+        "and source install/setup.bash. "
         "In a virtual environment with the ROS wheels: `pip install ./kinopt_msgs`, or run `make demo`."
     ),
 }

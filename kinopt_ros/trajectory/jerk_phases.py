@@ -1,14 +1,13 @@
 """Phases of constant jerk from ruckig (Berscheid and Kroeger, Jerk-limited Real-time Trajectory Generation
 with Arbitrary Target States, RSS 2021)."""
 
-import importlib
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
 
 from kinopt_ros.array import Float64
-from kinopt_ros.errors import SolverUnavailableError
+from kinopt_ros.trajectory.ruckig_module import ruckig_module
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,14 +52,9 @@ def plan_phases(
     ruckig compares with absolute thresholds. Given rad and s it fails at some moves of 1e-8 rad; given units in
     which move and duration are about 1 (``natural_units``), at some that bring very different joints together.
 
-    Raises SolverUnavailableError if ruckig is not installed.
+    Raises SolverUnavailableError if there is no Python module of ruckig.
     """
-    try:
-        ruckig = importlib.import_module("ruckig")
-    except ImportError as error:
-        raise SolverUnavailableError(
-            f"timing a motion needs the Python package 'ruckig' (pip install ruckig): {error}"
-        ) from error
+    ruckig = ruckig_module()
     length, second = _natural_units(move, start_velocity, limits) if natural_units else (1.0, 1.0)
     m = len(move)
     request = ruckig.InputParameter(m)

@@ -12,9 +12,11 @@ FILES = {
     "package.xml": None,
     "kinopt_msgs/package.xml": None,
     "kinopt_msgs/pyproject.toml": r'^version = "(.+)"$',
+    "kinopt_ruckig/package.xml": None,
     "conda/recipe.yaml": r'^  version: "(.+)"$',
     "CHANGELOG.rst": r"^(\d+\.\d+\.\d+) \(",
     "kinopt_msgs/CHANGELOG.rst": r"^(\d+\.\d+\.\d+) \(",
+    "kinopt_ruckig/CHANGELOG.rst": r"^(\d+\.\d+\.\d+) \(",
 }
 """Patterns of the version by file: the first one that is found counts. None: package manifests."""
 

@@ -4,15 +4,20 @@ import errno
 import io
 import json
 import os
+import re
 import subprocess
 import sys
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
 from support.moving_base import base_urdf
 
 from kinopt_ros.cli import COMMANDS, main
+from kinopt_ros.commands import doctor
+from kinopt_ros.errors import SolverUnavailableError
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.robot.sources import load_robot
 
@@ -82,6 +87,41 @@ def test_doctor_finds_a_working_installation(capsys: pytest.CaptureFixture[str])
     assert checks["solver cpu"]["ok"]
     assert checks["robot panda"]["ok"]
     assert all(finding["severity"] == "note" for finding in record["findings"])
+
+
+@pytest.mark.parametrize(
+    ("module", "ok", "said"),
+    [
+        ("ruckig", True, r"\d+\.\d+"),
+        ("kinopt_ruckig", True, "by kinopt_ruckig"),
+        (None, False, "pip install ruckig"),
+    ],
+)
+def test_doctor_says_what_times_motions(
+    module: str | None,
+    ok: bool,
+    said: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def found() -> ModuleType:
+        if module is None:
+            raise SolverUnavailableError("timing a motion needs ruckig: pip install ruckig")
+        return ModuleType(module)
+
+    monkeypatch.setattr(doctor, "ruckig_module", found)
+    monkeypatch.setattr(doctor, "version", version_of_pip)
+    assert main(["doctor", "--json"]) == 0
+    (check,) = (each for each in json.loads(capsys.readouterr().out)["checks"] if each["what"] == "ruckig")
+    assert check["ok"] is ok
+    assert re.search(said, check["detail"])
+
+
+def version_of_pip(package: str) -> str:
+    """What importlib.metadata says where pip has installed all but the package of colcon."""
+    if package == "kinopt_ruckig":
+        raise PackageNotFoundError(package)
+    return "1.0"
 
 
 def test_doctor_shows_how_spheres_fit(

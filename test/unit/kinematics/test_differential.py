@@ -1,10 +1,11 @@
 """Jacobians in three frames against Pinocchio, and joint velocities that keep what they promise."""
 
 import numpy as np
-import pinocchio as pin
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+pin = pytest.importorskip("pinocchio")
 
 from kinopt_ros.conformance.robots import ROBOTS
 from kinopt_ros.errors import (

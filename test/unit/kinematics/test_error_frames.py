@@ -1,8 +1,9 @@
 """Errors of poses in three frames, and their derivatives."""
 
 import numpy as np
-import pinocchio as pin
 import pytest
+
+pin = pytest.importorskip("pinocchio")
 
 from kinopt_ros.kinematics import se3
 from kinopt_ros.kinematics.error_frames import (

@@ -1,8 +1,9 @@
 """Poses between two poses."""
 
 import numpy as np
-import pinocchio as pin
 import pytest
+
+pin = pytest.importorskip("pinocchio")
 
 from kinopt_ros.kinematics import se3
 from kinopt_ros.kinematics.interpolation import se3_interpolate, so3_interpolate

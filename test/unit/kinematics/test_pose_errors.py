@@ -1,10 +1,11 @@
 """Errors per axis: what is free does not count, what is not counts as it is."""
 
 import numpy as np
-import pinocchio as pin
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
+pin = pytest.importorskip("pinocchio")
 
 from kinopt_ros.kinematics.pose_errors import axis_errors, orientation_errors
 from kinopt_ros.kinematics.se3 import pose, so3_exp
