@@ -206,3 +206,16 @@ def test_a_motion_is_not_sent_after_the_time_at_which_it_begins_to_move(late: bo
     message = trajectory_message(begin(measured(0.0)).commanded.trajectory, "panda_link0")
     assert servo._send(SETUP, measured(0.0), message, False, leave) is not late
     assert len(sent) == (not late)
+
+
+def test_who_loses_the_joints_is_told_when_the_motion_is_on_its_way() -> None:
+    """Told before, a slow one made servo's first motion late, and the robot jumped to where it had got by then."""
+    told: list[str] = []
+    output = MotionOutput(
+        SimpleNamespace(publish=lambda message: told.append("published")), Trusting(), lambda: 0, lambda: ""
+    )
+    output.claim("a goal", lambda owner: told.append(f"lost to {owner}"))
+    message = JointTrajectory(joint_names=list(ARM), points=[JointTrajectoryPoint()])
+    planned: Any = SimpleNamespace(loaded=SimpleNamespace(model=PANDA), goes_on=False)
+    assert output.claim("servo", lambda owner: None, at_once=False).publish(message, planned, keep=True)
+    assert told == ["published", "lost to servo"]
