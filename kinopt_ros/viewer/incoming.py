@@ -51,22 +51,24 @@ class _Uploads:
     """Files that a browser is sending."""
 
     def __init__(self) -> None:
-        self._open: dict[str, tuple[int, int]] = {}
-        """Parts that are still to come, and bytes that were sent, by the upload's name."""
+        self._open: dict[str, tuple[int, dict[int, int]]] = {}
+        """Number of parts, and the bytes of those that came, by the upload's name."""
 
     def take(self, message: dict[str, Any]) -> bool:
         """Take notice of a message; False if it is one of too much."""
         name = str(message.get("transfer_uuid"))
         if message["type"] == _START:
-            self._open[name] = int(message["part_count"]), 0
+            if int(message["part_count"]) > 0:
+                self._open[name] = int(message["part_count"]), {}
         elif name in self._open:
-            parts, sent = self._open[name]
-            self._open[name] = parts - 1, sent + len(message["content"])
-            if parts <= 1:
+            count, parts = self._open[name]
+            index = int(message["part_index"])
+            if 0 <= index < count:  # viser drops others, and those that came before
+                parts.setdefault(index, len(message["content"]))
+            if len(parts) == count:
                 del self._open[name]
-        return (
-            len(self._open) <= MOST_VALUES and sum(sent for _, sent in self._open.values()) <= LARGEST_UPLOADS
-        )
+        kept = sum(sum(parts.values()) for _, parts in self._open.values())
+        return len(self._open) <= MOST_VALUES and kept <= LARGEST_UPLOADS
 
 
 def _wrong(raw: Any, decode: Callable[[bytes], Any], uploads: _Uploads) -> tuple[int, str]:

@@ -219,3 +219,23 @@ def test_who_loses_the_joints_is_told_when_the_motion_is_on_its_way() -> None:
     planned: Any = SimpleNamespace(loaded=SimpleNamespace(model=PANDA), goes_on=False)
     assert output.claim("servo", lambda owner: None, at_once=False).publish(message, planned, keep=True)
     assert told == ["published", "lost to servo"]
+
+
+def test_who_has_lost_the_joints_is_told_though_the_motion_could_not_be_sent() -> None:
+    told: list[str] = []
+
+    def publish(message: JointTrajectory) -> None:
+        raise RuntimeError("the middleware is gone")
+
+    def fails(owner: str) -> None:
+        told.append(owner)
+        raise ValueError("a defect")
+
+    output = MotionOutput(SimpleNamespace(publish=publish), Trusting(), lambda: 0, lambda: "")
+    output.claim("a goal", fails, joints=ARM[:3])
+    output.claim("another goal", told.append, joints=ARM[3:])
+    message = JointTrajectory(joint_names=list(ARM), points=[JointTrajectoryPoint()])
+    planned: Any = SimpleNamespace(loaded=SimpleNamespace(model=PANDA), goes_on=False)
+    with pytest.raises(RuntimeError, match="middleware"):
+        output.claim("servo", lambda owner: None, at_once=False).publish(message, planned, keep=True)
+    assert told == ["servo", "servo"]

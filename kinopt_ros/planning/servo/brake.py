@@ -19,14 +19,16 @@ from kinopt_ros.trajectory.braking import MotionState, braking_time, planning_li
 from kinopt_ros.trajectory.interpolation import evaluate
 from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND, JointTrajectory
 
-SHORTEST = 0.1
+_SHORTEST = 0.1
 """Least time of such a brake, s: what is measured may be a little beside where a controller has a joint."""
 _ENDING = 0.03
 """Least time of one from a motion that ends sooner than that, s."""
 _LONGER, _HARDEST, _SLOWEST, _LONGEST = 1.08, 0.6, 4.0, 1.0
 """Factor between two times that are tried, times the quickest brake from and up to which they are, and seconds up to
 which they are in any case."""
-_NEVER_LATER = 0.02
+_SOON = 2.5
+"""Times the quickest brake that one may take before one is preferred that is less kind."""
+_LATER = 0.02
 """Seconds that a brake may take beyond the end of its motion."""
 _ON_THE_WAY = 5
 """Number of times on its way that a brake is made for."""
@@ -61,29 +63,14 @@ _ACCELERATION = np.array([-36 * _X + 96 * _X**2 - 60 * _X**3,
 """f1, f2 and f3 on the way of a brake, and their derivatives."""
 
 
-def brake_from_measured(
-    setup: ServoSetup,
-    position: Annotated[Float64, "n"],
-    velocity: Annotated[Float64, "n"],
-) -> JointTrajectory:
-    """Return a brake from a measured state, of two points: of a controller that gets the second one only, it does not
-    matter what its clock says, or how long the message was on its way.
-
-    Args:
-        setup: the robot, and the joints.
-        position: as measured, rad or m.
-        velocity: as measured, rad/s or m/s.
-    """
-    return brake_from_any(setup, [MotionState(position, velocity, np.zeros_like(velocity))])
-
-
 def brake_on_the_way(
     setup: ServoSetup,
     position: Annotated[Float64, "n"],
     velocity: Annotated[Float64, "n"],
     way: float,
 ) -> JointTrajectory:
-    """Return a brake from a measured state, as ``brake_from_measured``, that may come at once, or later.
+    """Return a brake from a measured state, of two points, that may come at once, or later: of a controller that gets
+    the second one only, it does not matter what its clock says, or how long the message was on its way.
 
     One for the longest way alone would have a controller that gets it sooner speed up to be there.
 
@@ -130,12 +117,13 @@ def brake_from_any(
     setup: ServoSetup,
     states: Sequence[MotionState],
     ahead: tuple[Commanded, int, int] | None = None,
-    soon: float = 2.5,
+    soon: float = _SOON,
 ) -> JointTrajectory:
-    """Return a brake of two points, as ``brake_from_measured``, that keeps the limits of velocity and acceleration from
+    """Return a brake of two points, as ``brake_on_the_way``, that keeps the limits of velocity and acceleration from
     whichever of some states a controller has the joints in when it comes, and goes no farther than the joints may: to
-    their limits and, if they are in a motion, to where that would have led meanwhile. It is as quick as that allows; if
-    nothing does, it breaks them the least, and rather goes on than pulls harder.
+    their limits and, if they are in a motion, to where that would have led meanwhile. It is as quick as that allows.
+    Where nothing does, it may do what ``_GOOD`` says, in that order; else it goes the least too far, and rather goes on
+    than pulls harder.
 
     Args:
         setup: the robot, and the joints.
@@ -214,8 +202,8 @@ class _Ways:
             for name in ("position", "velocity", "acceleration")
         )
         still = np.zeros_like(middle.velocity)
-        quickest = max(braking_time(middle.velocity, planning_limits(setup.unscaled), still), SHORTEST)
-        shortest, longest = max(_HARDEST * quickest, SHORTEST), max(_SLOWEST * quickest, _LONGEST)
+        quickest = max(braking_time(middle.velocity, planning_limits(setup.unscaled), still), _SHORTEST)
+        shortest, longest = max(_HARDEST * quickest, _SHORTEST), max(_SLOWEST * quickest, _LONGEST)
         limits, index = setup.robot.limits, setup.variables
         lower = np.minimum(limits.lower[index], p.min(axis=0))
         upper = np.maximum(limits.upper[index], p.max(axis=0))
@@ -226,7 +214,7 @@ class _Ways:
         else:
             motion, earliest, last = ahead
             left = max((motion.end - earliest) / NANOSECONDS_PER_SECOND, _ENDING)
-            latest = min(max(left + _NEVER_LATER, quickest), longest)
+            latest = min(max(left + _LATER, quickest), longest)
             lengths = _between_lengths(min(shortest, left), latest)
             lengths = np.unique(np.append(lengths, left)) if left < latest else lengths
             begin = (earliest - motion.start) / NANOSECONDS_PER_SECOND

@@ -76,7 +76,7 @@ class Session:
         if wish is not None:
             step = servo_step(setup, self.commanded, now, q, wish, self._part, takes, way)
         if self._foreign and step.motion is None and now < self.commanded.end:
-            stop, motion = quickest_stop(setup, self.commanded, now, q, max(LEAD, 2 * takes) + way)
+            stop, motion = _stop(setup, self.commanded, now, q, max(LEAD, 2 * takes) + way)
             sooner = stop.end < self.commanded.end or not only_slows(setup, self.commanded, now)
             if sooner and not _wrong(motion):
                 return replace(step, commanded=stop, motion=motion)
@@ -131,11 +131,7 @@ class Session:
         if contact is None:
             return None
         sentence = f"the scene has changed: {contact_sentence(contact, setup.clearance)}"
-        stop, motion = quickest_stop(setup, self.commanded, now, q, LEAD + way)
-        if not motion.report.ok:  # what is in the way of the motion may be in the way of a stop along it, too
-            other, free = quickest_stop(setup, self.commanded, now, q, LEAD + way, inside=False)
-            if free.report.ok or other.end < stop.end:
-                stop, motion = other, free
+        stop, motion = _stop(setup, self.commanded, now, q, LEAD + way)
         if stop.end >= self.commanded.end and only_slows(setup, self.commanded, now):  # it brakes already
             return Step(self.commanded, None, None, 0.0, Status.ENVIRONMENT_CHANGED, sentence)
         wrong = _wrong(motion)
@@ -150,6 +146,21 @@ class Session:
             Status.ENVIRONMENT_CHANGED,
             f"{sentence}; the robot brakes as fast as its limits allow{still}",
         )
+
+
+def _stop(
+    setup: ServoSetup, last: Commanded, now: int, q: Annotated[Float64, "nq"], lead: int
+) -> tuple[Commanded, VerifiedMotion]:
+    """Return the quickest stop that may be sent: one that goes no farther than its motion, or else that of each joint
+    by itself. What is in the way of the motion may be in the way of the former, and it may break a limit to stay there.
+    """
+    stop, motion = quickest_stop(setup, last, now, q, lead)
+    if motion.report.ok:
+        return stop, motion
+    other, free = quickest_stop(setup, last, now, q, lead, inside=False)
+    if free.report.ok or _wrong(motion) or other.end < stop.end:
+        return other, free
+    return stop, motion
 
 
 def _wrong(motion: VerifiedMotion) -> str:

@@ -22,9 +22,10 @@ _RAMP = 0.2
 _SHORTEST, _LONGER = 0.05, 1.07
 """Least time of such a stop, s, and the factor between two that are tried."""
 _SOON = 2.0
-"""Times the stop that does not stay on its way which one may take before it brakes harder."""
+"""How many times as long as the stop of each joint by itself one along the motion may take; beyond that a harder one is
+tried."""
 _MUCH_LONGER = 1.5
-"""The same, before one looks for another one."""
+"""How many times as long it may take before a quintic is tried, too."""
 _SHARES = (1.0, 1.25, 1.5)
 """Shares of the limits of acceleration that such a stop may take, in the order of trial. One from a motion that slows
 down as fast as it may needs more than that to be at rest sooner."""

@@ -48,6 +48,15 @@ def _share(some: frozenset[str] | None, others: frozenset[str] | None) -> bool:
     return some is None or others is None or not some.isdisjoint(others)
 
 
+def _tell(before: Iterable[Claim | Stop], owner: str) -> None:
+    """Tell those who have lost their rights to whom; a defect of one keeps nothing from the others."""
+    for one in before:
+        try:
+            one.lost(owner)
+        except Exception as error:  # a controller that cannot be told, too: stop what can be stopped
+            log_defect(get_logger("kinopt"), "where somebody else moves the robot, or stops it", error)
+
+
 def _check_covers(claim: Claim, message: JointTrajectory) -> None:
     """Raise EnvironmentChangedError if a motion moves joints of which somebody else may have the right."""
     others = [] if claim.joints is None else [n for n in message.joint_names if n not in claim.joints]
@@ -196,11 +205,7 @@ class MotionOutput:
             self._halted |= lasting
             self._stops += 1
             before, self._rights = self._rights, (stop,)
-        for one in before:
-            try:
-                one.lost(owner)
-            except Exception as error:  # a controller that cannot be told, too: stop what can be stopped
-                log_defect(get_logger("kinopt"), "at a stop", error)
+        _tell(before, owner)
         return stop
 
     def close(self, why: ClosedError) -> None:
@@ -247,7 +252,8 @@ class MotionOutput:
             joints: which are to move; None: any.
             at_once: take the right now; else with the first motion that is published, so that one that is refused ends
                 nobody's.
-            check: called before the right is taken from somebody; raises if that would be for nothing.
+            check: called before the right is taken from somebody; raises if that would be for nothing. With ``at_once``
+                only.
 
         Raises:
             EmergencyStopError: there is one, or was one since.
@@ -284,8 +290,7 @@ class MotionOutput:
             before = self._swap(claim, from_others)
         if before is None:
             return False
-        for one in before:
-            one.lost(claim.owner)
+        _tell(before, claim.owner)
         return True
 
     def _swap(self, claim: Claim, from_others: bool = True) -> list[Claim | Stop] | None:
@@ -311,21 +316,24 @@ class MotionOutput:
         self.check_heard()
         _check_covers(claim, message)
 
+        before: list[Claim | Stop] = []
+
         def send() -> bool:
             with self._lock:
                 if not (claim.waits or claim in self._rights) or not agreed():
                     return False
-                before = self._swap(claim) if claim.waits else None
+                if claim.waits:
+                    before.extend(self._swap(claim) or ())
                 if not keep:
                     self.give_up(claim)
                 self._stamp(message, planned.loaded.model)
                 self._send(message, planned.loaded.model, goes_on=planned.goes_on)
-            # Last: to tell somebody may take longer than there is until the motion has to be there.
-            for one in before or ():
-                one.lost(claim.owner)
-            return True
+                return True
 
-        return self._look.send(planned, message, lambda: self._published, send)
+        try:
+            return self._look.send(planned, message, lambda: self._published, send)
+        finally:  # last: to tell somebody may take longer than there is until the motion has to be there
+            _tell(before, claim.owner)
 
     def hand_over(
         self,
@@ -438,6 +446,8 @@ class MotionOutput:
             return right in self._rights
 
     def give_up(self, right: Claim | Stop) -> None:
-        """Give the right back."""
+        """Give the right back, also one that was not taken yet."""
         with self._lock:
+            if isinstance(right, Claim):
+                right.waits = False
             self._rights = tuple(one for one in self._rights if one is not right)

@@ -76,12 +76,11 @@ class Claim:
 
     @property
     def holds(self) -> bool:
-        """Whether nobody else has asked for a motion since."""
+        """Whether it was taken, and nobody else has asked for a motion since."""
         return self._output.holds(self)
 
     def give_up(self) -> None:
         """Publish nothing any more."""
-        self.waits = False
         self._output.give_up(self)
 
 

@@ -55,7 +55,7 @@ def check_planner(pipeline_id: str, planner_id: str) -> None:
 def other_planner(pipeline_id: str, planner_id: str) -> str:
     """Return a sentence about a planner that is asked for and is none of ours; else nothing."""
     ours = planner_id in solver_names() or _is_kind(planner_id)
-    pipeline = "" if pipeline_id in (PIPELINE, PILZ) else pipeline_id
+    pipeline = "" if pipeline_id.strip().lower() in (PIPELINE, PILZ) else pipeline_id
     asked_for = " ".join(filter(None, (pipeline, "" if ours else planner_id)))
     return f"{quoted(asked_for)} is no planner of this node, which used its own" if asked_for else ""
 

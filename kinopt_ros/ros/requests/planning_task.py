@@ -33,7 +33,7 @@ class PlanningTask(Task):
         """Seconds from the request's arrival to the beginning of the work."""
 
     def check(self) -> None:
-        """Look whether it can be answered, as far as the request tells; nothing is looked at unless a task does.
+        """Look whether it can be answered, as far as the request tells. Tasks that can tell override it; others are taken.
 
         Raises:
             KinoptError: it cannot, whatever the robot does.

@@ -69,9 +69,8 @@ class Executions:
         run = MotionRun(self._context, self._output, chosen)
         joints = commanded(self._context, chosen, message.joint_names)
 
-        def check() -> (
-            None
-        ):  # a motion that has taken the robot from where the plan begins is not ended for it
+        # A motion that has taken the robot from where the plan begins is not ended for it.
+        def check() -> None:
             check_is_at(robot, self._context.joint_states.of(robot), problem.start, variables.tolist())
 
         claim = self._output.claim("an interactive marker", run.lost, joints=joints, check=check)

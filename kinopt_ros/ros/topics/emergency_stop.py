@@ -42,7 +42,8 @@ _STILL_SENT = ("position limits", "velocity limits", "acceleration limits", "jer
 """Checks that the stop of one of this node's motions may fail and still be sent.
 
 The motion was verified, and a robot that brakes as fast as it can cannot do better. (All joints have their
-accelerations back at zero at the same time; until then one at its velocity limit may pass that by a little.)"""
+accelerations back at zero at the same time; until then one at its velocity limit may pass that by a little. A stop that
+stays where its motion leads may take up to 1.7 times a limit of acceleration.)"""
 
 
 class EmergencyStop:

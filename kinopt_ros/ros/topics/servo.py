@@ -360,6 +360,10 @@ class ServoTopic:
         assert session is not None
         if command is not None and now >= command.ends:
             what = "twist" if command.name == TWIST else "target pose"
+            if self._claim is not None and self._claim.waits:
+                self._session = None  # nothing was sent: who moves the robot goes on
+                self._end(Status.TIMED_OUT, f"no new {what} has come in time: nothing was sent")
+                return
             self._end(Status.TIMED_OUT, f"no new {what} has come in time: the robot comes to rest")
             command = None
         begin = time.monotonic()

@@ -1,12 +1,14 @@
 """Formulas of costs, by hand and with both array modules."""
 
 import math
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
 import pytest
 
 from kinopt_ros.collision.activation import activation
 from kinopt_ros.costs.excess import excess_residual
+from kinopt_ros.costs.fields import allowed, fits, takes_arrays
 from kinopt_ros.costs.nearness import nearness_residual
 from kinopt_ros.costs.rest import rest_residual
 from kinopt_ros.costs.smoothness import derivative_residual, length_residual
@@ -49,3 +51,15 @@ def test_the_same_with_jax() -> None:
         lambda xp, x: rest_residual(xp, x, limit),
     ):
         np.testing.assert_allclose(residual(jnp, jnp.asarray(q)), residual(np, q), rtol=1e-3, atol=1e-3)
+
+
+def test_types_of_arrays_are_known_by_any_name() -> None:
+    """numpy's NDArray is a named type since 2.5: no cost with a pose could be read from a file."""
+    extensions = pytest.importorskip("typing_extensions", reason="named types are not in Python 3.11")
+    T = TypeVar("T", bound=np.generic)
+    named: Any = extensions.TypeAliasType("named", np.ndarray[Any, np.dtype[T]], type_params=(T,))
+    for hint in (named, named[np.float64], Annotated[named[np.float64], "4 4"], named[np.float64] | None):
+        assert takes_arrays(hint)
+        assert fits(hint, np.eye(4))
+        assert not fits(hint, "a text")
+        assert "an array of numbers" in allowed(hint)

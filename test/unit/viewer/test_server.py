@@ -26,6 +26,7 @@ from kinopt_ros.geometry.shapes import Cylinder, PlacedShape
 from kinopt_ros.kinematics.se3 import matrix_to_quaternion
 from kinopt_ros.scene import changes
 from kinopt_ros.scene.files import save_scene
+from kinopt_ros.viewer.incoming import _Uploads
 from kinopt_ros.viewer.page.page import Page
 from kinopt_ros.viewer.server import PortInUseError, is_own_page, start_server, url_of
 
@@ -254,6 +255,25 @@ def test_files_that_are_never_complete_are_bounded(page: Page, client: ViewerCli
     many = (make(number) for number in range(40) for make in (start, part))
     assert "bytes of files" in sent_and_refused(client, *many)
     until(lambda: not page.server.gui._current_file_upload_states)
+
+
+def test_a_part_that_comes_twice_counts_once() -> None:
+    """viser drops the second one, and keeps the first."""
+    uploads = _Uploads()
+    for number in range(40):
+        name = f"t{number}"
+        uploads.take({"type": "FileTransferStartUpload", "transfer_uuid": name, "part_count": 2})
+        part = {"type": "FileTransferPart", "transfer_uuid": name, "part_index": 0, "content": b"x" * 500_000}
+        fits = uploads.take(part)
+        assert fits == uploads.take({**part, "content": b""}) == uploads.take({**part, "part_index": 7})
+        assert fits == (number < 33)  # 16 MiB
+    uploads = _Uploads()
+    for number in range(2000):
+        start = {"type": "FileTransferStartUpload", "transfer_uuid": f"t{number}", "part_count": 1}
+        assert uploads.take(start)
+        assert uploads.take(
+            {"type": "FileTransferPart", "transfer_uuid": f"t{number}", "part_index": 0, "content": b"x"}
+        )
 
 
 def test_many_messages_leave_the_newest(page: Page, client: ViewerClient) -> None:
