@@ -33,7 +33,7 @@ class PlanningTask(Task):
         """Seconds from the request's arrival to the beginning of the work."""
 
     def check(self) -> None:
-        """Look whether it can be answered, as far as the request tells. Tasks that can tell override it; others are taken.
+        """Look whether it can be answered, as far as the request tells; tasks that can tell override it.
 
         Raises:
             KinoptError: it cannot, whatever the robot does.
