@@ -5,7 +5,7 @@ from typing import Annotated
 
 import numpy as np
 
-from kinopt_ros.array import Bool, frozen
+from kinopt_ros.array import Bool, Float64, frozen
 from kinopt_ros.robot.memo import remembered
 from kinopt_ros.robot.model import JointType, RobotModel
 from kinopt_ros.robot.variables import joint_named
@@ -56,3 +56,11 @@ def continuous_joints(robot: RobotModel, joints: Sequence[str]) -> Annotated[Boo
         return joint.type is JointType.CONTINUOUS and bool(endless[joint.first_variable])
 
     return np.array([wraps(name) for name in joints], dtype=np.bool_)
+
+
+def apart(
+    difference: Annotated[Float64, "... n"], turns: Annotated[Bool, "... n"]
+) -> Annotated[Float64, "... n"]:
+    """Return the sizes of differences, rad or m, without whole turns where these do not count (``turns``)."""
+    shortest = np.remainder(difference + np.pi, 2.0 * np.pi) - np.pi
+    return np.asarray(np.abs(np.where(turns, shortest, difference)))

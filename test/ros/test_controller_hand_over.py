@@ -18,7 +18,7 @@ from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 from support.looks import Trusting, Unwatched
 from support.ros_requests import READY, StartNode, stand, until_seen
-from support.trajectory_goals import ABORTED, CANCELED, SUCCEEDED, Goals, joints, until_prepared
+from support.trajectory_goals import ABORTED, CANCELED, SUCCEEDED, Goal, Goals, joints, until_prepared
 
 from kinopt_msgs.msg import Cost
 from kinopt_ros.errors import StartStateError
@@ -156,6 +156,15 @@ def shared_controller(goals: Goals) -> Iterator[Controller]:
     made.close()
 
 
+def begun(goals: Goals, controller: Controller, seconds: float) -> Goal:
+    """A goal whose motion a controller has taken, which says for so many seconds that it is at it."""
+    controller.seconds = seconds
+    goal = goals.send(joint_goals=[AWAY], publish=True)
+    goal.accepted()
+    assert goals.client.spin_until(lambda: bool(controller.goals), 60.0)
+    return goal
+
+
 @pytest.fixture
 def controller(goals: Goals, shared_controller: Controller) -> Controller:
     """The one that the tests share, as if it were new."""
@@ -214,10 +223,7 @@ def test_a_controller_that_gives_up_or_refuses(goals: Goals, controller: Control
 
 
 def test_cancel_is_forwarded(goals: Goals, controller: Controller) -> None:
-    controller.seconds = 30.0
-    goal = goals.send(joint_goals=[AWAY], publish=True)
-    goal.accepted()
-    assert goals.client.spin_until(lambda: bool(controller.goals), 60.0)
+    goal = begun(goals, controller, 30.0)
     goals.client.spin(0.2)
     assert goal.cancel() < 0.5 * controller.seconds
     assert goal.result()[0] == CANCELED
@@ -225,10 +231,7 @@ def test_cancel_is_forwarded(goals: Goals, controller: Controller) -> None:
 
 
 def test_a_newer_motion_stops_the_one_that_is_done(goals: Goals, controller: Controller) -> None:
-    controller.seconds = 30.0
-    first = goals.send(joint_goals=[AWAY], publish=True)
-    first.accepted()
-    assert goals.client.spin_until(lambda: bool(controller.goals), 60.0)
+    first = begun(goals, controller, 30.0)
     controller.seconds = 0.1
     status, result = goals.run(joint_goals=[joints(panda_joint1=-0.3)], publish=True)
     assert status == SUCCEEDED, result.status.message
@@ -243,10 +246,7 @@ def test_a_goal_that_is_refused_for_what_it_says_ends_no_motion(
 ) -> None:
     """What the planner alone looked at ended what a controller did: a solver that nobody knows, a wrong number."""
     client = goals.client
-    controller.seconds = 600.0
-    first = goals.send(joint_goals=[AWAY], publish=True)
-    first.accepted()
-    assert client.spin_until(lambda: bool(controller.goals), 60.0)
+    first = begun(goals, controller, 600.0)
     client.stop_robot()
     velocity = [0.5 if moving else 0.0] * len(READY)
 
@@ -286,10 +286,7 @@ def test_a_goal_waits_until_the_robot_stands_that_the_one_before_moves(
 ) -> None:
     """The one before went on, or it was refused because the robot had not come to rest a moment after a cancel."""
     client = goals.client
-    controller.seconds = 30.0
-    first = goals.send(joint_goals=[AWAY], publish=True)
-    first.accepted()
-    assert client.spin_until(lambda: bool(controller.goals), 60.0)
+    first = begun(goals, controller, 30.0)
     client.stop_robot()
     names, still = list(READY), [0.0] * len(READY)
 
@@ -352,10 +349,7 @@ def test_the_end_of_the_node_stops_the_controller_and_waits_for_it(
         pytest.skip("the signal is ignored here, as nohup has it, and so it is by the node")
     process, goals = node
     controller = own_controller
-    controller.seconds = 60.0
-    goal = goals.send(joint_goals=[AWAY], publish=True)
-    goal.accepted()
-    assert goals.client.spin_until(lambda: bool(controller.goals), 60.0)
+    goal = begun(goals, controller, 60.0)
     goals.client.spin(0.3)
     os.kill(process.pid, number)
     os.kill(process.pid, number)  # who is impatient must not leave the arm moving

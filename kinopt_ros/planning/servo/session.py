@@ -12,7 +12,7 @@ from kinopt_ros.errors import KinoptError
 from kinopt_ros.planning.servo.commanded import Commanded
 from kinopt_ros.planning.servo.setup import PATIENCE, ServoSetup
 from kinopt_ros.planning.servo.step import Step, Wish, servo_step
-from kinopt_ros.planning.servo.stop import LEAD, only_slows, quickest_stop
+from kinopt_ros.planning.servo.stop import LEAD, is_at_rest_sooner, quickest_stop
 from kinopt_ros.status import Status
 from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND
 from kinopt_ros.verification.sweep import first_contact
@@ -77,8 +77,7 @@ class Session:
             step = servo_step(setup, self.commanded, now, q, wish, self._part, takes, way)
         if self._foreign and step.motion is None and now < self.commanded.end:
             stop, motion = _stop(setup, self.commanded, now, q, max(LEAD, 2 * takes) + way)
-            sooner = stop.end < self.commanded.end or not only_slows(setup, self.commanded, now)
-            if sooner and not _wrong(motion):
+            if not is_at_rest_sooner(setup, self.commanded, stop, now) and not _wrong(motion):
                 return replace(step, commanded=stop, motion=motion)
         return step
 
@@ -132,7 +131,7 @@ class Session:
             return None
         sentence = f"the scene has changed: {contact_sentence(contact, setup.clearance)}"
         stop, motion = _stop(setup, self.commanded, now, q, LEAD + way)
-        if stop.end >= self.commanded.end and only_slows(setup, self.commanded, now):  # it brakes already
+        if is_at_rest_sooner(setup, self.commanded, stop, now):  # it brakes already
             return Step(self.commanded, None, None, 0.0, Status.ENVIRONMENT_CHANGED, sentence)
         wrong = _wrong(motion)
         if wrong:

@@ -12,7 +12,7 @@ from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.se3 import inverse
 from kinopt_ros.planning.motion import commanded_variables
 from kinopt_ros.robot.model import RobotModel
-from kinopt_ros.robot.turns import continuous_joints
+from kinopt_ros.robot.turns import apart, continuous_joints
 from kinopt_ros.scene.scene import Scene
 from kinopt_ros.trajectory.braking import MotionState, planning_limits
 from kinopt_ros.trajectory.jerk_phases import MotionLimits
@@ -93,9 +93,7 @@ class ServoSetup:
 
         Whole turns of continuous joints do not count: many drivers measure angles between half a turn and minus that.
         """
-        off = measured - commanded
-        turns = np.rint(off / (2.0 * np.pi)) * continuous_joints(self.robot, self.joints)
-        return np.asarray(np.abs(off - 2.0 * np.pi * turns))
+        return apart(measured - commanded, continuous_joints(self.robot, self.joints))
 
     def as_commanded(
         self, measured: Annotated[Float64, "n"], commanded: Annotated[Float64, "n"]

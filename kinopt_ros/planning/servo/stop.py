@@ -81,6 +81,11 @@ def _stop_inside(setup: ServoSetup, last: Commanded, now: int, leave: int, secon
     return min(along, straight, key=lambda stop: stop.end)
 
 
+def is_at_rest_sooner(setup: ServoSetup, motion: Commanded, stop: Commanded, now: int) -> bool:
+    """Check whether a motion that only slows down is at rest no later than its stop would be."""
+    return stop.end >= motion.end and only_slows(setup, motion, now)
+
+
 def only_slows(setup: ServoSetup, motion: Commanded, now: int) -> bool:
     """Check whether what is left of a motion is nowhere faster than it is now."""
     share = np.abs(_looks(motion, now, motion.end)[1]) / setup.unscaled.velocity

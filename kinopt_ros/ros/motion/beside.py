@@ -12,7 +12,7 @@ import numpy as np
 from kinopt_ros.array import Bool, Float64
 from kinopt_ros.errors import StartStateError, quoted
 from kinopt_ros.robot.model import RobotModel
-from kinopt_ros.robot.turns import continuous_joints
+from kinopt_ros.robot.turns import apart, continuous_joints
 from kinopt_ros.ros.messages.conversions import trajectory_from_message
 from kinopt_ros.ros.motion.brakes import commanded_of
 from kinopt_ros.ros.motion.published import Published
@@ -137,4 +137,4 @@ def _away(
     off = state.q[variables_of(one.robot, [one])] - position
     # Drivers may measure whole turns less than controllers command.
     turns = continuous_joints(one.robot, one.message.joint_names)
-    return np.asarray(np.abs(np.where(turns, np.remainder(off + np.pi, 2.0 * np.pi) - np.pi, off)))
+    return apart(off, turns)

@@ -10,7 +10,7 @@ import numpy as np
 from trajectory_msgs.msg import JointTrajectory as TrajectoryMessage
 
 from kinopt_ros.array import Float64
-from kinopt_ros.planning.servo.brake import brake_from_any, gone_on, spread
+from kinopt_ros.planning.servo.brake import brake_from_any, brake_on_the_way, gone_on, spread
 from kinopt_ros.planning.servo.commanded import Commanded
 from kinopt_ros.planning.servo.session import LAG
 from kinopt_ros.planning.servo.setup import ServoSetup, servo_setup
@@ -53,6 +53,22 @@ def commanded_of(running: Published) -> Commanded:
     """Return a motion that a controller does, in the time of the node's clock. It may begin a little later."""
     motion = trajectory_from_message(running.message)
     return Commanded(motion, running.start, running.start, running.start)
+
+
+def brake_as_measured(
+    setup: ServoSetup, state: RobotState, velocity: Annotated[Float64, "n"], near: Annotated[Float64, "n"]
+) -> JointTrajectory:
+    """Return the brake of joints from where they are measured; a controller gets its second point.
+
+    Args:
+        setup: the robot, and the joints.
+        state: of the robot, as measured; it has gone on since.
+        velocity: of the joints, rad/s or m/s.
+        near: where they were commanded to be, rad or m, to within whole turns of continuous ones.
+    """
+    index = setup.variables
+    position = _carried_on(setup, state, velocity, state.behind[index], near)
+    return brake_on_the_way(setup, position, velocity, state.way(index) / NANOSECONDS_PER_SECOND)
 
 
 def brake_of(context: Context, running: Published) -> TrajectoryMessage:
@@ -146,10 +162,20 @@ def _gone_on(
     now: int,
 ) -> MotionState:
     """Return the state of joints that have gone on for so many seconds as measured."""
-    # Drivers may measure whole turns less than controllers command.
-    position = gone_on(setup, state.q[setup.variables], velocity, seconds)
-    position = setup.as_commanded(position, commanded.at(now).position)
+    position = _carried_on(setup, state, velocity, seconds, commanded.at(now).position)
     return MotionState(position, velocity, np.zeros_like(velocity))
+
+
+def _carried_on(
+    setup: ServoSetup,
+    state: RobotState,
+    velocity: Annotated[Float64, "n"],
+    seconds: float | Annotated[Float64, "n"],
+    near: Annotated[Float64, "n"],
+) -> Annotated[Float64, "n"]:
+    """Return where joints are some time after they were measured, with the whole turns of where they were commanded to
+    be: drivers may measure fewer than controllers command."""
+    return setup.as_commanded(gone_on(setup, state.q[setup.variables], velocity, seconds), near)
 
 
 def _times_in(

@@ -24,7 +24,7 @@ from kinopt_ros.errors import (
 )
 from kinopt_ros.planning.servo.setup import servo_setup
 from kinopt_ros.robot.model import RobotModel
-from kinopt_ros.robot.turns import endless_variables
+from kinopt_ros.robot.turns import apart, endless_variables
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import trajectory_from_message
 from kinopt_ros.ros.motion.beside import check_beside, variables_of, without
@@ -409,10 +409,8 @@ def _away(
     Drivers measure continuous joints between half a turn and minus that: noise decides which of the two is said of one
     that stands there. Other whole turns count, as a controller may turn the joint back by them.
     """
-    way = measured - q
     half_turns = (np.abs(np.abs([measured, q]) - np.pi) <= AWAY).all(axis=0)
-    flipped = endless_variables(robot) & half_turns
-    return np.asarray(np.abs(np.where(flipped, np.remainder(way + np.pi, 2.0 * np.pi) - np.pi, way)))
+    return apart(measured - q, endless_variables(robot) & half_turns)
 
 
 def _others_moved(

@@ -14,10 +14,10 @@ from typing import Annotated
 from trajectory_msgs.msg import JointTrajectory
 
 from kinopt_ros.array import Float64
-from kinopt_ros.planning.servo.brake import brake_on_the_way, gone_on
 from kinopt_ros.planning.servo.setup import ServoSetup
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import trajectory_message
+from kinopt_ros.ros.motion.brakes import brake_as_measured
 from kinopt_ros.ros.motion.movement import Movement
 from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.robot.joint_states import RobotState
@@ -149,10 +149,7 @@ class StopWatch:
                 )
                 return
             velocity = movement.velocity(state)
-            index = setup.variables
-            position = gone_on(setup, state.q[index], velocity, state.behind[index])
-            position = setup.as_commanded(position, stopped.position)
-            brake = brake_on_the_way(setup, position, velocity, state.way(index) / 1e9)
+            brake = brake_as_measured(setup, state, velocity, stopped.position)
             if not again(trajectory_message(brake, setup.robot.root_link)):
                 return
             end = self._now() + round(brake.duration * 1e9)

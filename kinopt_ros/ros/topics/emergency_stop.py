@@ -9,13 +9,12 @@ import numpy as np
 
 from kinopt_ros.array import Float64
 from kinopt_ros.errors import KinoptError, StartStateError
-from kinopt_ros.planning.servo.brake import brake_on_the_way, gone_on
 from kinopt_ros.planning.servo.commanded import Commanded
 from kinopt_ros.planning.servo.setup import PATIENCE, ServoSetup, servo_setup
-from kinopt_ros.planning.servo.stop import LEAD, only_slows, quickest_stop
+from kinopt_ros.planning.servo.stop import LEAD, is_at_rest_sooner, quickest_stop
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import sentence_of, trajectory_message
-from kinopt_ros.ros.motion.brakes import credible
+from kinopt_ros.ros.motion.brakes import brake_as_measured, credible
 from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.motion.published import (
     EARLIEST_AT_ONCE,
@@ -204,10 +203,7 @@ class EmergencyStop:
             return ""
         if still:
             velocity = np.zeros_like(velocity)
-        # It has gone on since it was measured, and drivers may measure whole turns less than controllers command.
-        position = gone_on(setup, state.q[index], velocity, state.behind[index])
-        position = setup.as_commanded(position, published.at(now).position)
-        brake = brake_on_the_way(setup, position, velocity, state.way(index) / 1e9)
+        brake = brake_as_measured(setup, state, velocity, published.at(now).position)
         if not claim.publish(trajectory_message(brake, robot.root_link), robot, from_here=True):
             return "the stop motion came too late"
         self._stopped[-1] = replace(
@@ -229,7 +225,7 @@ class EmergencyStop:
             stop, motion = quickest_stop(setup, published, now, state.q, lead + way)
             if self._now() + way < stop.leave:  # else a controller would jump to it
                 break
-        if stop.end >= published.end and only_slows(setup, published, now):
+        if is_at_rest_sooner(setup, published, stop, now):
             self._stopped[-1] = replace(
                 self._stopped[-1], end=published.end, position=published.trajectory.position[-1]
             )

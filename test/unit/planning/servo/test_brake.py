@@ -34,9 +34,7 @@ def done(
 ) -> tuple[float, float]:
     """What a controller does that goes to the end from where it has the joints: greatest shares of the limits of
     velocity and acceleration. It ends at rest."""
-    still = np.zeros_like(velocity)
-    ends, moves = np.array([begun, brake.position[-1]]), np.array([velocity, still])
-    motion = JointTrajectory(setup.joints, brake.time, ends, moves, np.zeros_like(ends))
+    motion = quintic(brake, MotionState(begun, velocity, np.zeros_like(velocity)))
     _, velocities, accelerations = evaluate(motion, np.linspace(0.0, brake.duration, 401))
     np.testing.assert_allclose(velocities[-1], 0.0, atol=1e-9)
     np.testing.assert_allclose(accelerations[-1], 0.0, atol=1e-6)
@@ -106,9 +104,7 @@ def test_a_brake_that_comes_at_once_does_not_lead_through_a_limit(seed: int) -> 
     position[joint] = (upper if sign > 0.0 else lower)[joint] - sign * needed * rng.uniform(1.0, 1.5)
     brake = brake_on_the_way(setup, position, velocity, way)
     for spent in SPENT:
-        begun = position + spent * way * velocity
-        ends, moves = np.array([begun, brake.position[-1]]), np.array([velocity, still])
-        motion = JointTrajectory(JOINTS, brake.time, ends, moves, np.zeros_like(ends))
+        motion = quintic(brake, MotionState(position + spent * way * velocity, velocity, still))
         q = evaluate(motion, np.linspace(0.0, brake.duration, 401))[0]
         assert np.maximum(q - upper, lower - q).max() < 0.015
 
