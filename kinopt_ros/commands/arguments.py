@@ -3,10 +3,10 @@
 import argparse
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kinopt_ros.errors import RobotDescriptionError, quoted
+from kinopt_ros.errors import InvalidRequestError, RobotDescriptionError, quoted
 from kinopt_ros.files import is_file
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import load_robot
@@ -30,6 +30,31 @@ def robot_of(args: argparse.Namespace) -> RobotModel:
     if args.srdf is not None and not is_file(args.srdf):
         raise RobotDescriptionError(f"there is no SRDF file {quoted(args.srdf)}")
     return load_robot(args.robot, srdf=args.srdf)
+
+
+def joint_values(option: str, given: Sequence[str]) -> dict[str, float]:
+    """Return the values that an option gives to joints or their variables by NAME=VALUE, rad or m.
+
+    Raises:
+        InvalidRequestError: one is no such pair, or its value is no finite number.
+    """
+    values = {}
+    for pair in given:
+        name, separator, text = pair.rpartition("=")
+        if not separator:
+            raise InvalidRequestError(f"{option} takes NAME=VALUE, not {quoted(pair)}")
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not math.isfinite(value):
+            raise InvalidRequestError(
+                f"{option}: the value of {quoted(name)} is {quoted(text)}; allowed is a finite number"
+            )
+        if name in values:
+            raise InvalidRequestError(f"{option} names {quoted(name)} twice")
+        values[name] = value
+    return values
 
 
 def print_json(value: Mapping[str, Any]) -> None:

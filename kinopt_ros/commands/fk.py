@@ -1,15 +1,14 @@
 """`kinopt fk`: poses of links."""
 
 import argparse
-import math
 
 import numpy as np
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from kinopt_ros.commands.arguments import add_json, add_robot, print_json, robot_of
-from kinopt_ros.errors import InvalidRequestError, InvalidStateError, UnknownJointError, quoted
+from kinopt_ros.commands.arguments import add_json, add_robot, joint_values, print_json, robot_of
+from kinopt_ros.errors import UnknownJointError
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.se3 import inverse, matrix_to_quaternion, matrix_to_rpy
 from kinopt_ros.robot.model import RobotModel
@@ -71,19 +70,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _configuration(robot: RobotModel, given: list[str]) -> np.ndarray:
     q = robot.default_q.copy()
-    for pair in given:
-        name, separator, text = pair.rpartition("=")
-        if not separator:
-            raise InvalidRequestError(f"--joints takes NAME=VALUE, not {quoted(pair)}")
+    for name, value in joint_values("--joints", given).items():
         if name not in robot.variable_index:
             raise UnknownJointError(name, robot.variable_names)
-        try:
-            value = float(text)
-        except ValueError:
-            raise InvalidStateError(
-                f"the value of joint {quoted(name)} is {quoted(text)}, which is no number"
-            ) from None
-        if not math.isfinite(value):
-            raise InvalidStateError(f"the value of joint {quoted(name)} is {value}; it must be finite")
         q[robot.variable_index[name]] = value
     return q

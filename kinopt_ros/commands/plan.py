@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from kinopt_ros.bench.plots import check_plot
-from kinopt_ros.commands.arguments import add_json, print_json
+from kinopt_ros.commands.arguments import add_json, joint_values, print_json
 from kinopt_ros.commands.plan_plot import plot_motion
 from kinopt_ros.errors import InvalidRequestError
 from kinopt_ros.planning.problem_files import ProblemFile, load_problem, problem_of
@@ -40,7 +40,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--scene", metavar="FILE", help="scene as YAML; without one only the robot itself is in the way"
     )
-    parser.add_argument("--start", metavar="STATE", help="named state to start from")
+    parser.add_argument(
+        "--start",
+        nargs="+",
+        metavar="STATE|NAME=VALUE",
+        help="named state to start from, or joint values in rad or m (default: the robot's default configuration)",
+    )
+    parser.add_argument("--tip", metavar="LINK", help="link that --to-xyz is about (default: the group's)")
     parser.add_argument("--to-state", metavar="STATE", help="goal: a named state")
     parser.add_argument(
         "--to-xyz", nargs=3, type=float, metavar=("X", "Y", "Z"), help="goal: position of the tip, m"
@@ -97,7 +103,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _asked(args: argparse.Namespace) -> ProblemFile:
-    flags = ("robot", "srdf", "group", "scene", "start", "to_state", "to_xyz", "to_rpy")
+    flags = ("robot", "srdf", "group", "scene", "start", "tip", "to_state", "to_xyz", "to_rpy")
     numbers = ("clearance", "velocity_scaling", "acceleration_scaling", "duration")
     given = [name for name in (*flags, *numbers) if getattr(args, name) is not None]
     if args.file is not None:
@@ -107,17 +113,22 @@ def _asked(args: argparse.Namespace) -> ProblemFile:
             )
         return load_problem(args.file)
     said: dict[str, Any] = {
-        name: getattr(args, name) for name in (*flags[:5], *numbers) if getattr(args, name) is not None
+        name: getattr(args, name) for name in (*flags[:4], *numbers) if getattr(args, name) is not None
     }
+    if args.start is not None:
+        named = len(args.start) == 1 and "=" not in args.start[0]
+        said["start"] = args.start[0] if named else joint_values("--start", args.start)
     said.setdefault("scene", "empty")
     if (args.to_state is None) == (args.to_xyz is None):
         raise InvalidRequestError("give a FILE, or one goal: --to-state STATE or --to-xyz X Y Z")
     if args.to_state is not None:
-        if args.to_rpy is not None:
-            raise InvalidRequestError("--to-rpy goes with --to-xyz")
+        for option, value in (("--to-rpy", args.to_rpy), ("--tip", args.tip)):
+            if value is not None:
+                raise InvalidRequestError(f"{option} goes with --to-xyz")
         said["goals"] = [{"state": args.to_state}]
     else:
-        said["goals"] = [{"pose": {"xyz": args.to_xyz, "rpy": args.to_rpy or [0.0, 0.0, 0.0]}}]
+        pose = {"xyz": args.to_xyz, "rpy": args.to_rpy or [0.0, 0.0, 0.0]}
+        said["goals"] = [{"pose": pose, **({} if args.tip is None else {"link": args.tip})}]
     return problem_of(said, Path())
 
 

@@ -128,6 +128,8 @@ class _Search:
         begin = time.perf_counter()
         if not self._validity.is_free(self._q0):
             why = self._validity.collisions(self._q0)
+            if np.array_equal(self._problem.start, self._solver.robot.default_q):
+                why += "; it is the robot's default configuration, which counts where no start is given"
             raise Stopped(Status.START_STATE_IN_COLLISION, f"the start is in collision{why}")
         self._search_state.spent(GOALS, begin)
 

@@ -26,7 +26,7 @@ from support.moveit_moves import (
     Slowly,
     kept_limits,
 )
-from support.moveit_requests import joint_goal, pose_goal
+from support.moveit_requests import TOUCHES, joint_goal, pose_goal
 from support.ros_requests import READY, StartNode, pose, target, until_seen
 from support.trajectory_goals import Goals, joints, until_prepared
 from support.wall import box, free_of_the_wall
@@ -390,6 +390,11 @@ def refused_goals(moving: Moving, trajectory: Any) -> Iterator[tuple[str, Any]]:
         moving.send(moving.move, moving.goal(joint_goal(types, **READY), scaling=2.0)).result()[1].error_code
     )
     yield "a scaling above 1", code.val
+    for what, at in (("a start elsewhere", {"panda_joint1": -1.0}), ("one that hits itself", TOUCHES)):
+        asked = moving.goal(joint_goal(types, **READY))
+        start = asked.request.start_state.joint_state
+        start.name, start.position = list(at), list(at.values())
+        yield what, moving.send(moving.move, asked).result()[1].error_code.val
     action = ActionClient(client.node, types.action.MoveGroupSequence, "sequence_move_group")
     assert client.spin_until(action.server_is_ready, PATIENCE)
     items = [types.msg.MotionSequenceItem(req=moving.request(joint_goal(types, **READY))) for _ in range(2)]

@@ -14,7 +14,7 @@ from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
 from rcl_interfaces.srv import SetParameters
 from sensor_msgs.msg import JointState
 from support.moveit_moves import PANDA, SUCCEEDED, Moving, Slowly
-from support.moveit_requests import constraints, joint_goal, pose_goal
+from support.moveit_requests import TOUCHES, constraints, joint_goal, pose_goal
 from support.ros_requests import READY, StartNode
 from support.trajectory_goals import until_prepared
 from visualization_msgs.msg import Marker, MarkerArray
@@ -28,8 +28,6 @@ pytestmark = pytest.mark.timeout(1200)  # a compiler may be at work on a new and
 
 PLANS = int(os.environ.get("KINOPT_PLANS", "8"))
 """Motions that are planned and then executed at once, one after the other."""
-TOUCHES = {"panda_joint2": 1.7, "panda_joint4": -3.0, "panda_joint6": 0.5}
-"""Joint values by which the Panda touches itself."""
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,8 @@ from support.ros_requests import READY
 from kinopt_ros.ros.client.client import Client
 
 TIP = "panda_link8"
+TOUCHES = {"panda_joint2": 1.7, "panda_joint4": -3.0, "panda_joint6": 0.5}
+"""Joint values by which the Panda touches itself."""
 AWAY = {**READY, "panda_joint1": 0.5}
 SERVICES = (
     "compute_ik",

@@ -23,11 +23,12 @@ from kinopt_ros.errors import (
 )
 from kinopt_ros.robot.variables import one_variable_each, one_variable_joints
 from kinopt_ros.ros.messages.conversions import error_message, said
-from kinopt_ros.ros.motion.last_look import at_rest
+from kinopt_ros.ros.motion.last_look import at_rest, check_is_at
 from kinopt_ros.ros.motion.rights import Claim
 from kinopt_ros.ros.moveit.moving_goals import PLANNING, MoveItActions, MovingGoal, error_code
 from kinopt_ros.ros.moveit.path_constraints import StartBreaksError
 from kinopt_ros.ros.moveit.plan_kinematic_path import PlanKinematicPath
+from kinopt_ros.ros.moveit.robot_state import joint_state_of
 from kinopt_ros.ros.moveit.scene_messages import check_robot_name
 from kinopt_ros.ros.moveit.serving import ask, check
 from kinopt_ros.ros.robot.frames import NoTransformYetError
@@ -128,7 +129,8 @@ class MoveGroupGoal(MovingGoal):
         """Read requests for motions of some joints as if the robot stood, before a motion that runs is ended for them.
 
         Raises:
-            KinoptError: one cannot be answered, whatever the robot does.
+            KinoptError: one cannot be answered, whatever the robot does; or the first says that it begins where the
+                robot is not.
         """
         for request in requests:
             standing = deepcopy(request)
@@ -136,6 +138,18 @@ class MoveGroupGoal(MovingGoal):
             # These may be otherwise a moment later, when the robot stands.
             with suppress(StaleStateError, NoTransformYetError, StartBreaksError):
                 check(self.serving, self.planner, GetMotionPlan.Request(motion_plan_request=standing))
+        self._check_begin(requests[0].start_state, joints)
+
+    def _check_begin(self, start: RobotState, joints: Sequence[str]) -> None:
+        """Raise StartStateError unless the robot is where a readable start state has the joints that move, as of
+        ``check_begin`` of given trajectories."""
+        robot = self.context.loaded.model
+        state, given = self.context.joint_states.of(robot), joint_state_of(start, robot)
+        begin = state.q.copy()
+        moved = [(name, at) for name, at in zip(given.name, given.position, strict=True) if name in joints]
+        for name, at in moved:
+            begin[robot.variable_index[name]] = at
+        check_is_at(robot, state, begin, [robot.variable_index[name] for name, _ in moved])
 
     def begin_at_rest(self, start: RobotState, joints: Sequence[str]) -> None:
         """Complete the state that a motion begins with: at rest, where the joints are, and where others are that stand.

@@ -296,6 +296,55 @@ def test_a_full_disk_gets_one_sentence(
     assert capsys.readouterr().err == f"kinopt {arguments[0]}: No space left on device\n"
 
 
+def test_a_motion_begins_at_the_joint_values_that_are_given(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("coal")
+    start = ["panda_joint2=-0.3", "panda_joint4=-1.8", "panda_joint6=1.6"]
+    goal = ["--tip", "panda_link8", "--to-xyz", "0.5", "0.1", "0.6", "--to-rpy", "3.1416", "0", "0"]
+    assert main(["plan", "--json", "--start", *start, *goal]) == 0
+    found = json.loads(capsys.readouterr().out)
+    begin = dict(zip(found["joint_names"], found["positions"][0], strict=True))
+    assert (begin["panda_joint2"], begin["panda_joint4"], begin["panda_joint6"]) == (-0.3, -1.8, 1.6)
+    panda = load_robot("panda")
+    q = panda.default_q.copy()
+    q[[panda.variable_index[name] for name in found["joint_names"]]] = found["positions"][-1]
+    T = forward_kinematics(panda, q, links=("panda_link8",))[0]
+    np.testing.assert_allclose(T[:3, 3], [0.5, 0.1, 0.6], atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--start", "panda_joint1=up", "--to-state", "ready"], "the value of 'panda_joint1' is 'up'"),
+        (["--start", "panda_joint1=nan", "--to-state", "ready"], "allowed is a finite number"),
+        (
+            ["--start", "ready", "panda_joint1=1", "--to-state", "ready"],
+            "--start takes NAME=VALUE, not 'ready'",
+        ),
+        (["--start", "elbow=1", "--to-state", "ready"], "unknown joint 'elbow'"),
+        (["--start", "a=1", "a=2", "--to-state", "ready"], "--start names 'a' twice"),
+        (["--tip", "panda_link8", "--to-state", "ready"], "--tip goes with --to-xyz"),
+        (["--tip", "nowhere", "--to-xyz", "0.5", "0", "0.5"], "nowhere"),
+    ],
+)
+def test_a_start_or_tip_that_cannot_be_gets_a_sentence(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["plan", *arguments]) == 1
+    assert said in capsys.readouterr().err
+
+
+def test_a_default_start_in_collision_says_that_none_was_given(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("coal")
+    scene = tmp_path / "scene.yaml"
+    scene.write_text("objects: {lump: {shapes: [{type: box, size: [2.0, 2.0, 2.0]}]}}")
+    assert main(["plan", "--scene", str(scene), "--to-state", "ready"]) == 2
+    said = capsys.readouterr().out
+    assert "START_STATE_IN_COLLISION" in said
+    assert "default configuration, which counts where no start is given" in " ".join(said.split())
+
+
 def test_bases_that_move_are_planned_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("coal")
     for kind, values in (
