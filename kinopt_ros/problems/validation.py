@@ -7,7 +7,7 @@ import numpy as np
 
 from kinopt_ros.array import Float64, Int64, frozen
 from kinopt_ros.errors import InvalidGoalError, InvalidRequestError, InvalidStateError, shortened, shown
-from kinopt_ros.kinematics.se3 import LARGEST, is_one_pose, is_pose
+from kinopt_ros.kinematics.se3 import LARGEST, is_one_pose, is_pose, pose_defect
 from kinopt_ros.problems.ik import IkProblem, PoseTarget
 from kinopt_ros.problems.pose_weights import LARGEST_RATIO, PoseWeights
 from kinopt_ros.problems.preferences.every import check_preference
@@ -192,10 +192,8 @@ def check_transforms(T: Float64, what: str) -> None:
     good = is_pose(T, _ROTATION_ERROR)
     if not good.all():
         index = int(np.flatnonzero(~good.reshape(-1))[0])
-        raise InvalidGoalError(
-            f"{what}[{index}] is no rigid transform: every number must be finite and at most {LARGEST:g}, the rotation "
-            f"orthonormal and right-handed, the last row 0 0 0 1"
-        )
+        defect = pose_defect(T.reshape(-1, 4, 4)[index], _ROTATION_ERROR)
+        raise InvalidGoalError(f"{what}[{index}] is no rigid transform: {defect}")
 
 
 def check_target(target: PoseTarget, robot: RobotModel) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from kinopt_ros.array import Float64
 from kinopt_ros.errors import InvalidShapeError, quoted
 from kinopt_ros.geometry.shapes import LARGEST, MAX_POINTS, PlacedShape
-from kinopt_ros.kinematics.se3 import is_pose
+from kinopt_ros.kinematics.se3 import is_pose, pose_defect
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.scene.scene import ANY, AttachedObject, Scene, SceneObject, num_points
 
@@ -51,10 +51,11 @@ def check_transform(T: Float64, what: str) -> None:
     if not (isinstance(T, np.ndarray) and T.dtype == np.float64 and T.shape == (4, 4)):
         given = f"{T.dtype} {T.shape}" if isinstance(T, np.ndarray) else type(T).__name__
         raise InvalidShapeError(f"{what} is {given}; allowed is float64 (4, 4)")
-    if not is_pose(T, _ROTATION_ERROR) or np.abs(T[:3, 3]).max() > LARGEST:
+    if not is_pose(T, _ROTATION_ERROR):
+        raise InvalidShapeError(f"{what} is no rigid transform: {pose_defect(T, _ROTATION_ERROR)}")
+    if np.abs(T[:3, 3]).max() > LARGEST:
         raise InvalidShapeError(
-            f"{what} is no rigid transform: every number must be finite, positions at most {LARGEST:g} m, the rotation "
-            "orthonormal and right-handed, the last row 0 0 0 1"
+            f"{what} has positions beyond {LARGEST:g} m, which is the most that is allowed"
         )
 
 

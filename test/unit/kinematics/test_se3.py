@@ -1,5 +1,7 @@
 """Rotations and rigid motions: properties at all angles, above all near 0 and pi."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -156,3 +158,21 @@ def test_one_rotation_vector_is_that_of_many(w: np.ndarray) -> None:
     R = se3.so3_exp(w)
     one, many = se3.so3_log(R), se3.so3_log(R[None])[0]
     np.testing.assert_allclose(one, many, rtol=1e-13, atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda T: T[:3, 3].fill(np.nan), "numbers that are not finite"),
+        (lambda T: T[:3, 3].fill(1e200), "its position has 1e+200 m"),
+        (lambda T: T[3].fill(1.0), "its last row is 1 1 1 1; allowed is 0 0 0 1"),
+        (lambda T: T[:3, :3].round(3, out=T[:3, :3]), "R R^T is "),
+        (lambda T: np.multiply(T[:3, :3], 2.0, out=T[:3, :3]), "R R^T is 3.0e+00 off the identity"),
+        (lambda T: np.negative(T[:3, 0], out=T[:3, 0]), "its rotation has the determinant -1"),
+    ],
+)
+def test_what_is_wrong_with_a_matrix_is_said(change: Callable[[np.ndarray], object], said: str) -> None:
+    T = se3.pose(se3.so3_exp(np.array([0.3, -0.2, 0.1])), np.array([0.1, 0.2, 0.3]))
+    change(T)
+    assert not se3.is_pose(T)
+    assert said in se3.pose_defect(T, 1e-6)
