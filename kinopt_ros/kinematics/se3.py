@@ -303,14 +303,14 @@ def is_one_pose(values: list[float], tolerance: float) -> bool:
     )
 
 
-def pose_defect(T: Annotated[Float64, "4 4"], tolerance: float) -> str:
-    """Return what is wrong with a matrix that ``is_pose`` refuses, and what is allowed."""
+def pose_defect(T: Annotated[Float64, "4 4"], tolerance: float, farthest: float = LARGEST) -> str:
+    """Return what is wrong with a matrix that ``is_pose`` refuses, or that is farther away than allowed, m."""
     values = np.asarray(T, dtype=np.float64).reshape(16)
     if not np.isfinite(values).all():
         return "it has numbers that are not finite; allowed are finite ones"
     far = np.abs(values[3:12:4]).max()
-    if far > LARGEST:
-        return f"its position has {far:g} m; allowed is at most {LARGEST:g}"
+    if far > farthest:
+        return f"its position has {far:g} m; allowed is at most {farthest:g}"
     with np.errstate(over="ignore", invalid="ignore"):
         unit, right_handed, last_row = _pose_errors(values)
         off = float(np.abs(unit).max())
@@ -318,8 +318,8 @@ def pose_defect(T: Annotated[Float64, "4 4"], tolerance: float) -> str:
         return f"its last row is {' '.join(f'{value:g}' for value in values[12:])}; allowed is 0 0 0 1"
     if not off <= tolerance:
         return (
-            f"its rotation R is not orthonormal, as R R^T is {off:.1e} off the identity; allowed is {tolerance:g}: numbers "
-            "rounded to a few digits are not enough, and there is no scale"
+            f"its rotation R is not orthonormal, as R R^T is {off:.1e} off the identity; allowed is {tolerance:g}: "
+            "numbers rounded to a few digits are not enough, and there is no scale"
         )
     return f"its rotation has the determinant {right_handed:.3g}; allowed is 1, a right-handed one"
 

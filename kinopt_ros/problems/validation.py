@@ -7,7 +7,7 @@ import numpy as np
 
 from kinopt_ros.array import Float64, Int64, frozen
 from kinopt_ros.errors import InvalidGoalError, InvalidRequestError, InvalidStateError, shortened, shown
-from kinopt_ros.kinematics.se3 import LARGEST, is_one_pose, is_pose, pose_defect
+from kinopt_ros.kinematics.se3 import is_one_pose, is_pose, pose_defect
 from kinopt_ros.problems.ik import IkProblem, PoseTarget
 from kinopt_ros.problems.pose_weights import LARGEST_RATIO, PoseWeights
 from kinopt_ros.problems.preferences.every import check_preference
