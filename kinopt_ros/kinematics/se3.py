@@ -310,7 +310,7 @@ def pose_defect(T: Annotated[Float64, "4 4"], tolerance: float, farthest: float 
         return "it has numbers that are not finite; allowed are finite ones"
     far = np.abs(values[3:12:4]).max()
     if far > farthest:
-        return f"its position has {far:g} m; allowed is at most {farthest:g}"
+        return f"its position has {far:g} m; allowed is at most {farthest:g} m"
     with np.errstate(over="ignore", invalid="ignore"):
         unit, right_handed, last_row = _pose_errors(values)
         off = float(np.abs(unit).max())
