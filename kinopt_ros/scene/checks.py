@@ -51,12 +51,8 @@ def check_transform(T: Float64, what: str) -> None:
     if not (isinstance(T, np.ndarray) and T.dtype == np.float64 and T.shape == (4, 4)):
         given = f"{T.dtype} {T.shape}" if isinstance(T, np.ndarray) else type(T).__name__
         raise InvalidShapeError(f"{what} is {given}; allowed is float64 (4, 4)")
-    if not is_pose(T, _ROTATION_ERROR):
-        raise InvalidShapeError(f"{what} is no rigid transform: {pose_defect(T, _ROTATION_ERROR)}")
-    if np.abs(T[:3, 3]).max() > LARGEST:
-        raise InvalidShapeError(
-            f"{what} has positions beyond {LARGEST:g} m, which is the most that is allowed"
-        )
+    if not is_pose(T, _ROTATION_ERROR) or np.abs(T[:3, 3]).max() > LARGEST:
+        raise InvalidShapeError(f"{what} is no rigid transform: {pose_defect(T, _ROTATION_ERROR, LARGEST)}")
 
 
 def check_subframes(given: str, subframes: Mapping[str, Float64]) -> None:
