@@ -38,8 +38,18 @@ def source_stamp(file: Path) -> bytes:
 
     Files are read once in a process: what is in memory was compiled from what they were.
     """
+    return _stamp(_sources(file))
+
+
+@cache
+def own_source_stamp(file: Path) -> bytes:
+    """Return ``source_stamp`` without the files of other packages: whoever asks knows their versions."""
+    return _stamp(_sources(file, others=False))
+
+
+def _stamp(files: Iterable[Path]) -> bytes:
     stamp = sha256()
-    for source in sorted(_sources(file)):
+    for source in sorted(files):
         stamp.update(source.name.encode() + _read(source)[0])
     return stamp.digest()
 
@@ -80,7 +90,7 @@ def forget() -> None:
     """Read files anew from now on, as another process does."""
     global _began
     _began = _uptime()
-    for known in (source_stamp, package_stamp, _sources, _read, _places):
+    for known in (source_stamp, own_source_stamp, package_stamp, _sources, _read, _places):
         known.cache_clear()
 
 
@@ -104,7 +114,7 @@ _began = _start_of_process()
 
 
 @cache
-def _sources(file: Path) -> frozenset[Path]:
+def _sources(file: Path, others: bool = True) -> frozenset[Path]:
     """A file and what it imports."""
     found = {file}
     waiting = [(file, True)]
@@ -112,7 +122,7 @@ def _sources(file: Path) -> frozenset[Path]:
         source, is_own = waiting.pop()
         _, near, packages = _read(source)
         more = {(imported, is_own) for imported in near}
-        if is_own:
+        if is_own and others:
             more |= {(imported, False) for name in packages for imported in _of_other_package(name)}
         for imported, own in more:
             if imported not in found:

@@ -11,7 +11,14 @@ import pytest
 
 import kinopt_ros
 from kinopt_ros import source_stamp as source_stamp_module
-from kinopt_ros.source_stamp import _read, changed_since_start, forget, package_stamp, source_stamp
+from kinopt_ros.source_stamp import (
+    _read,
+    changed_since_start,
+    forget,
+    own_source_stamp,
+    package_stamp,
+    source_stamp,
+)
 
 PACKAGE = Path(kinopt_ros.__file__).parent
 FILES = {
@@ -58,6 +65,23 @@ def test_it_changes_with_what_is_imported_whatever_the_times_say(folder: Path, n
     file.write_text(f"{FILES[name]}\n# changed")
     os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
     assert (stamp(folder) != before) == (name.removeprefix("own/") in REACHED)
+
+
+def test_files_of_other_packages_count_unless_their_versions_are_known(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = folder / "elsewhere" / "foreign.py"
+    other.parent.mkdir()
+    other.write_text("X = 1")
+    (folder / "own" / "other.py").write_text("import foreign")
+    monkeypatch.syspath_prepend(str(other.parent))
+    before, own = stamp(folder), own_source_stamp(folder / "own" / "kernel.py")
+    other.write_text("X = 2")
+    assert stamp(folder) != before
+    assert own_source_stamp(folder / "own" / "kernel.py") == own
+    (folder / "own" / "deep" / "far.py").write_text("")
+    forget()
+    assert own_source_stamp(folder / "own" / "kernel.py") != own
 
 
 def compiled() -> list[Path]:

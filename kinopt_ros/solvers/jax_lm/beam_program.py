@@ -6,7 +6,7 @@ the number of targets.
 
 import hashlib
 from collections.abc import Callable
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +14,11 @@ import jax
 import numpy as np
 from jax.experimental.xla_metadata import set_xla_metadata
 
-from kinopt_ros.differentiable import components
-from kinopt_ros.solvers import turns
 from kinopt_ros.solvers.jax_lm.beam import FEW, beam
 from kinopt_ros.solvers.jax_lm.programs import Compilation
 from kinopt_ros.solvers.jax_lm.runtime import Runtime
 from kinopt_ros.solvers.jax_lm.shapes import ProgramKey
+from kinopt_ros.source_stamp import own_source_stamp
 
 ONE_KERNEL = 128
 """Most lanes of programs for CPUs that are compiled as a whole."""
@@ -27,7 +26,8 @@ ONE_KERNEL = 128
 
 def beam_compilation(runtime: Runtime, key: ProgramKey) -> Compilation:
     """Return how the program of a key is made."""
-    text = f"{runtime.fingerprint}\n{_source()}\n{key!r}"
+    source = own_source_stamp(Path(__file__)).hex()
+    text = f"{runtime.fingerprint}\n{source}\n{key!r}"
     name = hashlib.sha256(text.encode()).hexdigest()[:32]
     return Compilation(lambda: name, partial(compiled, runtime, key))
 
@@ -65,15 +65,3 @@ def _one_kernel(function: Callable[..., jax.Array]) -> Callable[..., jax.Array]:
         return found
 
     return outer
-
-
-@cache
-def _source() -> str:
-    digest = hashlib.sha256()
-    for file in (
-        *sorted(Path(__file__).parent.glob("*.py")),
-        Path(components.__file__),
-        Path(turns.__file__),
-    ):
-        digest.update(file.read_bytes())
-    return digest.hexdigest()
