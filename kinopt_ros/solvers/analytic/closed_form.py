@@ -13,7 +13,8 @@ from kinopt_ros.kinematics.refold import refold
 from kinopt_ros.kinematics.search_ranges import variable_rows
 from kinopt_ros.robot.chain import KinematicChain, Motion
 from kinopt_ros.robot.model import RobotModel
-from kinopt_ros.solvers.analytic.rounding import axes_of, rounded
+from kinopt_ros.solvers.analytic.redundancy import is_redundant
+from kinopt_ros.solvers.analytic.rounding import Axes, axes_of, rounded
 from kinopt_ros.solvers.kernels.layout import COLUMN, KIND_SIZE
 
 MOST_JOINTS = 6
@@ -79,8 +80,12 @@ def closed_form(
     if reason:
         return _none(chain, reason)
     reason = "three neighbouring axes have to be parallel, or the first or last three have to meet in a point"
+    given, T_tip = axes_of(chain)
     for most_tilt, most_gap in ((_ROUNDING, _ROUNDING), (tilt, gap)):
-        known = _family(chain, most_tilt, most_gap)
+        axes, sign = rounded(given, most_tilt, most_gap)
+        if is_redundant(axes, T_tip[:3, 3]):
+            return _none(chain, "they can move while the tip rests, as with four parallel axes")
+        known = _family(axes, sign, T_tip)
         if known is None:
             continue
         form = _packed(robot, chain, *known)
@@ -134,13 +139,14 @@ def _not_simple(robot: RobotModel, chain: KinematicChain) -> str:
 
 
 def _family(
-    chain: KinematicChain, tilt: float, gap: float
+    axes: Axes, sign: Annotated[Float64, "n"], T_tip: Annotated[Float64, "4 4"]
 ) -> tuple[str, Claims, Annotated[Float64, "n"]] | None:
-    """Return name and closed form of an arm's family, and which way its axes point; None if EAIK knows none."""
+    """Return name and closed form of an arm's family, and which way its axes point; None if EAIK knows none.
+
+    Give it no redundant ones: by those it may end the process.
+    """
     from eaik.pybindings.EAIK import Robot
 
-    axes, T_tip = axes_of(chain)
-    axes, sign = rounded(axes, tilt, gap)
     places = np.concatenate([np.zeros((1, 3)), axes.point, T_tip[None, :3, 3]])
     try:
         arm = Robot(axes.direction.T, np.diff(places, axis=0).T, T_tip[:3, :3], [], True)

@@ -132,6 +132,8 @@ def test_why_there_is_none() -> None:
     lift = continuous_and_prismatic()
     assert "not all of them turn" in refusal(lift, "l0", "l7")
     assert "three neighbouring axes have to be parallel" in refusal(GENERAL, "l0", "tip")
+    planar = arm([("0.3 0 0", "0 0 0", "0 0 1")] * 4)
+    assert "they can move while the tip rests" in refusal(planar, "l0", "tip")
     robot = six_revolute()
     assert "nothing moves its tip" in refusal(robot, "l0", "l6", dict.fromkeys(range(6), 0.0))
 
