@@ -14,6 +14,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 import kinopt_ros.ros.topics.emergency_stop as emergency_stop
 from kinopt_ros.planning.scene_holder import SceneHolder
+from kinopt_ros.planning.servo.brake import brake_on_the_way
 from kinopt_ros.planning.servo.commanded import Commanded, begun
 from kinopt_ros.planning.servo.setup import servo_setup
 from kinopt_ros.planning.servo.stop import quickest_stop
@@ -403,3 +404,71 @@ def test_a_stop_comes_before_it_begins(way: int) -> None:
     for part in ("position", "velocity"):
         now, then = (getattr(motion.at(came), part) for motion in (done, world.motion))
         np.testing.assert_allclose(now, then, atol=1e-7)
+
+
+def braking(world: World, after: int) -> Trajectory:
+    """Brake the motion of a world so many ns later, from where it is by then, as a cancel does; return the brake."""
+    world.now += after
+    there = world.motion.at(world.now)
+    setup = servo_setup(PANDA, PANDA.root_link, PANDA.root_link, ARM)
+    brake = brake_on_the_way(setup, there.position, there.velocity, 0.03)
+    running = world.output.published[-1]
+    assert world.output.brake(running, trajectory_message(brake, "panda_link0"), lambda message: None)
+    return brake
+
+
+@pytest.mark.parametrize("share", [0.05, 0.5, 0.95])
+@pytest.mark.parametrize("heard", [True, False])
+def test_a_brake_that_runs_is_left_alone(share: float, heard: bool) -> None:
+    """Another one began beside it, as if nothing slowed the robot down, and led up to 0.36 rad farther."""
+    world = World(PANDA, a_move())
+    brake = braking(world, 600_000_000)
+    begin, seconds = world.now, share * brake.duration
+    world.now += round(1e9 * seconds)
+    if heard:
+        world.measured(MotionState(*(rows[0] for rows in evaluate(brake, np.array([seconds])))))
+    world.stop.take(Bool(data=True))
+    assert len(world.messages) == 2
+    assert world.said == ["the robot brakes already"]
+    assert world.output.halted
+    (stopped,) = world.stop._stopped
+    assert stopped.end == begin + round(1e9 * brake.duration)
+    np.testing.assert_allclose(stopped.position, brake.position[-1])
+
+
+def test_a_robot_that_is_not_in_its_brake_is_stopped_where_it_is() -> None:
+    """The brake was lost, or its controller is late."""
+    world = World(PANDA, a_move())
+    braking(world, 600_000_000)
+    world.now += 300_000_000
+    world.measured(world.motion.at(world.now))
+    world.stop.take(Bool(data=True))
+    assert len(world.messages) == 3
+    assert ends_at_rest(world.messages[-1])
+    assert "from where it was measured" in world.said[0]
+
+
+def test_a_button_that_bounces_stops_once() -> None:
+    """The second stop was taken for a motion that the robot is in from its first point, and it jumped to the third."""
+    world = World(PANDA, a_move())
+    world.now += 1_000_000_000
+    there = world.motion.at(world.now - 500_000_000)
+    world.measured(there)
+    first = world.emergency()
+    assert "from where it was measured" in world.said[0]
+    point = first.points[0]
+    rest = np.array(point.positions)
+    seconds, still = point.time_from_start.sec + point.time_from_start.nanosec / 1e9, np.zeros(7)
+    done = Trajectory(
+        ARM,
+        np.array([0.0, seconds]),
+        np.array([there.position, rest]),
+        np.array([there.velocity, still]),
+        np.array([still, still]),
+    )
+    for passed in (0.01, 0.02, 0.05):
+        world.stop.take(Bool(data=False))
+        world.now += 10_000_000
+        world.measured(MotionState(*(rows[0] for rows in evaluate(done, np.array([passed])))))
+        world.stop.take(Bool(data=True))
+    assert len(world.messages) == 2, world.said

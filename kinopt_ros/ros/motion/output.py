@@ -362,7 +362,7 @@ class MotionOutput:
         with self._lock:
             if stop not in self._rights:
                 return False
-            self._send(message, robot, held(message, from_here))
+            self._send(message, robot, held(message, from_here), brakes=from_here)
             return True
 
     def stop_again(self, stops: int, message: JointTrajectory, robot: RobotModel) -> bool:
@@ -377,7 +377,7 @@ class MotionOutput:
         with self._lock:
             if not self.refuses or self._stops != stops:
                 return False
-            self._send(message, robot, held(message, from_here=True))
+            self._send(message, robot, held(message, from_here=True), brakes=True)
             return True
 
     def brake(
@@ -421,13 +421,14 @@ class MotionOutput:
         robot: RobotModel,
         longer: JointTrajectory | None = None,
         goes_on: bool = False,
+        brakes: bool = False,
     ) -> None:
         """Publish a motion, or ``longer``, which ends as it does and stays there."""
         stamp = message.header.stamp
         # Before: who publishes may wait long for Python's lock after it, and the controller has begun by then.
         start = stamp.sec * 10**9 + stamp.nanosec or self._clock()
         self._publisher.publish(message if longer is None else longer)
-        self._keep(Published(message, robot, start, goes_on=goes_on))
+        self._keep(Published(message, robot, start, goes_on=goes_on, brakes=brakes))
 
     def _keep(self, new: Published) -> None:
         """Remember a motion, and forget those of its joints, and of other robots, that are over."""

@@ -170,25 +170,34 @@ class EmergencyStop:
             return self._brake_as_measured(claim, setup, state, published, now)
         if now >= published.end:
             return ""
+        if one.brakes:
+            # Its end is known, its way is not: another one would begin beside it, and lead farther.
+            return self._leave(published, "the robot brakes already")
         return self._brake_as_published(claim, setup, state, published)
+
+    def _leave(self, published: Commanded, sentence: str) -> str:
+        """Take notice that a motion is the stop itself; return what is said of it."""
+        self._stopped[-1] = replace(
+            self._stopped[-1], end=published.end, position=published.trajectory.position[-1]
+        )
+        return sentence
 
     def _is_elsewhere(
         self, setup: ServoSetup, state: RobotState, published: Commanded, now: int, brakes: bool
     ) -> bool:
         """Check whether the robot is not in the motion that was published, or not at the time that the node reckons
-        with, as far as it is known where it is; where a brake leads is up to the controller."""
+        with, as far as it is known where it is; when a brake begins is up to the controller."""
         index, context = setup.variables, self._context
         if not state.known[index].all() or state.age[index].max() > context.parameter("servo.state_timeout"):
             return False  # what was commanded is known
         if not credible(setup, state):
             return False
-        if brakes:
-            return True
-        try:
-            check_clock(state, setup, EARLIEST_AT_ONCE)
-            check_keeps_stamps(published, setup, state, now)
-        except StartStateError:
-            return True
+        if not brakes:
+            try:
+                check_clock(state, setup, EARLIEST_AT_ONCE)
+                check_keeps_stamps(published, setup, state, now)
+            except StartStateError:
+                return True
         return not followed(published, setup, state, now, context.parameter("servo.tracking_tolerance"))
 
     def _brake_as_measured(
@@ -226,10 +235,7 @@ class EmergencyStop:
             if self._now() + way < stop.leave:  # else a controller would jump to it
                 break
         if is_at_rest_sooner(setup, published, stop, now):
-            self._stopped[-1] = replace(
-                self._stopped[-1], end=published.end, position=published.trajectory.position[-1]
-            )
-            return "the motion that runs is at rest sooner than another one could be"
+            return self._leave(published, "the motion that runs is at rest sooner than another one could be")
         found = motion.report.violations
         if not all(violation.check in _STILL_SENT for violation in found):
             return f"the stop motion failed its check and was not published: {found[0].message}"
