@@ -18,6 +18,7 @@ from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import trajectory_from_message, trajectory_message
 from kinopt_ros.ros.motion.published import Published
 from kinopt_ros.ros.robot.joint_states import FASTER, LATEST, RobotState
+from kinopt_ros.ros.robot.parameters import MOST_DELAY
 from kinopt_ros.trajectory.braking import MotionState
 from kinopt_ros.trajectory.interpolation import evaluate
 from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND, JointTrajectory
@@ -30,6 +31,8 @@ ON_THE_WAY = 0.03
 """Longest time that a brake is on its way, s, besides that of the slowest joint states lately."""
 LATEST_BEGIN, _LOOK_EVERY = 500_000_000, 2_500_000
 """How far a controller may be behind a motion, ns, and the time between two looks at where it is."""
+_EARLIEST_BEGIN = round(MOST_DELAY * NANOSECONDS_PER_SECOND)
+"""How far one may be ahead of it that does not keep stamps, ns."""
 _STALE = 25_000_000
 """Time to make a brake, ns, after which it is made once more: if the process slept, the robot is by then farther than
 it was made for."""
@@ -81,17 +84,32 @@ def brake_of(context: Context, running: Published) -> TrajectoryMessage:
     robot, joints = running.robot, tuple(running.message.joint_names)
     setup = servo_setup(robot, robot.root_link, robot.root_link, joints)
     commanded = commanded_of(running)
+
+    def brake_at(now: int) -> JointTrajectory:
+        return brake_in(context, setup, commanded, context.joint_states.of(robot), now)
+
     now = _now(context)
-    brake = _brake_at(now, setup, commanded, context)
+    brake = brake_at(now)
     later = _now(context)
     if later - now > _STALE:
-        brake = _brake_at(later, setup, commanded, context)
+        brake = brake_at(later)
     return trajectory_message(brake, robot.root_link)
 
 
-def _brake_at(now: int, setup: ServoSetup, commanded: Commanded, context: Context) -> JointTrajectory:
-    """Return the brake of a motion that is made at a time, ns of the node's clock."""
-    states, times = _where(setup, commanded, context.joint_states.of(setup.robot), now, context)
+def brake_in(
+    context: Context, setup: ServoSetup, commanded: Commanded, state: RobotState, now: int
+) -> JointTrajectory:
+    """Return the brake of joints that were told to do a motion, from where that may be done by now, or else from where
+    they are measured; a controller gets its second point.
+
+    Args:
+        context: the node's.
+        setup: the robot, and the joints.
+        commanded: the motion, in the time of the node's clock.
+        state: of the robot, as measured.
+        now: when the brake is made, ns of the node's clock.
+    """
+    states, times = _where(setup, commanded, state, now, context)
     return brake_from_any(setup, states, None if times is None else (commanded, *times))
 
 
@@ -182,16 +200,21 @@ def _times_in(
     setup: ServoSetup, commanded: Commanded, state: RobotState, measured: int, tolerance: float
 ) -> tuple[int, int] | None:
     """Return the earliest and the latest time (ns of the node's clock) of a motion at which the joints may have been
-    when they were measured: a controller may have begun later. None: they were not in it."""
-    times = measured - np.arange(0, LATEST_BEGIN, _LOOK_EVERY)
+    when they were measured: a controller may have begun later; or sooner, if it does not keep stamps. None: they were
+    not in it."""
+    times = measured + np.arange(_EARLIEST_BEGIN, -LATEST_BEGIN, -_LOOK_EVERY)
     seconds = (times - commanded.start) / NANOSECONDS_PER_SECOND
     position, velocity, _ = evaluate(commanded.trajectory, seconds)
     index = setup.variables
     away = setup.away(state.q[index], position)
     off = np.abs(velocity - state.seen_velocity[index]) * LAG / NANOSECONDS_PER_SECOND
     unlike = (away + off).max(axis=1)
-    best = int(np.argmin(unlike))
+    behind = times <= measured
+    best = int(np.argmin(np.where(behind, unlike, np.inf)))
+    if unlike.min() + _ALIKE < unlike[best]:
+        best = int(np.argmin(unlike))
     if away[best].max() > tolerance:
         return None
-    alike = times[unlike <= unlike[best] + _ALIKE]  # many, where the joints stand or hardly move
-    return max(int(alike.min()), int(alike.max()) - LAG), int(alike.max())
+    alike = times[(behind == behind[best]) & (unlike <= unlike[best] + _ALIKE)]
+    first, last = int(alike.min()), int(alike.max())  # many, where the joints stand or hardly move
+    return (max(first, last - LAG), last) if behind[best] else (first, min(last, first + LAG))

@@ -14,7 +14,7 @@ from kinopt_ros.planning.servo.setup import PATIENCE, ServoSetup, servo_setup
 from kinopt_ros.planning.servo.stop import LEAD, is_at_rest_sooner, quickest_stop
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import sentence_of, trajectory_message
-from kinopt_ros.ros.motion.brakes import brake_as_measured, credible
+from kinopt_ros.ros.motion.brakes import brake_as_measured, brake_in, credible
 from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.motion.published import (
     EARLIEST_AT_ONCE,
@@ -211,8 +211,9 @@ class EmergencyStop:
         if now >= published.end and still:
             return ""
         if still:
-            velocity = np.zeros_like(velocity)
-        brake = brake_as_measured(setup, state, velocity, published.at(now).position)
+            brake = brake_as_measured(setup, state, np.zeros_like(velocity), published.at(now).position)
+        else:
+            brake = brake_in(self._context, setup, published, state, now)
         if not claim.publish(trajectory_message(brake, robot.root_link), robot, from_here=True):
             return "the stop motion came too late"
         self._stopped[-1] = replace(
