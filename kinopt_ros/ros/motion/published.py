@@ -26,6 +26,8 @@ _ALIKE = 2e-3
 """Difference between positions that measurements do not tell apart, rad or m."""
 EARLIEST_AT_ONCE = -0.02
 """As EARLIEST, for what is sent a few ms before it leaves another motion: servo's motions and brakes."""
+_THERE = 10.0 / np.sqrt(3.0)
+"""Largest acceleration of a quintic from rest to rest over 1 rad in 1 s, rad/s^2."""
 _AHEAD = 10**9
 """Longest time by which a motion is published before it begins, ns."""
 
@@ -135,6 +137,9 @@ def begin_of(
     The node never hears when that was. Whatever leaves the motion half way, or brakes it, would find the joints behind
     by their velocity times the way of the message, and a controller would jump. From a stamp that lies ahead both know.
 
+    A controller has the joints at the first point by then. Where they stand a little beside it, that takes longer than
+    the usual delay within their limits of acceleration.
+
     Args:
         message: the motion, without a stamp.
         robot: its robot.
@@ -148,7 +153,9 @@ def begin_of(
     alike = _is_same_clock(state.late[index])
     if state.stamped is None or not (state.stamped[index] & alike).all():
         return None  # nobody knows the controller's clock, or it is another one
-    return now + round(delay * NANOSECONDS_PER_SECOND)
+    beside = np.abs(state.q[index] - message.points[0].positions)
+    needed = float(np.sqrt(_THERE * beside / robot.limits.acceleration[index]).max())
+    return now + round(min(max(delay, needed), MOST_DELAY) * NANOSECONDS_PER_SECOND)
 
 
 def _is_same_clock(late: Any, earliest: float = EARLIEST) -> Any:

@@ -1,5 +1,8 @@
 """When a published motion begins."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
@@ -17,7 +20,9 @@ from kinopt_ros.ros.motion.published import (
     followed_motion,
 )
 from kinopt_ros.ros.robot.joint_states import LATEST, JointStates
-from kinopt_ros.ros.robot.parameters import START_DELAY
+from kinopt_ros.ros.robot.parameters import MOST_DELAY, START_DELAY
+from kinopt_ros.trajectory.interpolation import evaluate
+from kinopt_ros.trajectory.joint_trajectory import JointTrajectory as Trajectory
 from kinopt_ros.trajectory.timing import point_to_point
 
 PANDA = load_robot("panda")
@@ -38,14 +43,29 @@ def states(late: float | None) -> JointStates:
     return made
 
 
-def motion(speed: float = 0.0) -> JointTrajectory:
-    point = JointTrajectoryPoint(positions=[0.0] * 7, velocities=[0.0] * 6 + [speed])
+def motion(speed: float = 0.0, beside: float = 0.0) -> JointTrajectory:
+    positions = [Measured.position[0] + beside, *Measured.position[1:]]
+    point = JointTrajectoryPoint(positions=positions, velocities=[0.0] * 6 + [speed])
     return JointTrajectory(joint_names=ARM, points=[point])
 
 
 @pytest.mark.parametrize("late", [0.0, EARLIEST, 0.01, LATEST])
 def test_a_motion_from_rest_begins_ahead_where_clocks_agree(late: float) -> None:
     assert begin_of(motion(), PANDA, states(late).of(PANDA), NOW) == NOW + round(1e9 * START_DELAY)
+
+
+@pytest.mark.parametrize(("beside", "within"), [(0.002, True), (0.01, True), (0.3, False)])
+def test_one_that_begins_beside_the_robot_leaves_time_to_get_there(beside: float, within: bool) -> None:
+    """A controller was to get there in 0.1 s, by 5 times a limit of 1 rad/s^2."""
+    slow = replace(PANDA, limits=replace(PANDA.limits, acceleration=np.full(PANDA.nq, 2.0)))
+    begin = begin_of(motion(beside=beside), slow, states(0.0).of(slow), NOW)
+    assert begin is not None
+    seconds = (begin - NOW) / 1e9
+    assert START_DELAY <= seconds <= MOST_DELAY
+    still = np.zeros((2, 1))
+    way = Trajectory(("j",), np.array([0.0, seconds]), np.array([[0.0], [beside]]), still, still)
+    acceleration = evaluate(way, np.linspace(0.0, seconds, 1001))[2]
+    assert (np.abs(acceleration).max() <= 2.0 + 1e-6) == within
 
 
 @pytest.mark.parametrize("late", [None, EARLIEST - 0.01, LATEST + 0.01, 1e6])
