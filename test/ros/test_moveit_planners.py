@@ -88,6 +88,13 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         "18000 characters",
     ),
     "twice": ({"keys": ["trajectory.timeout"] * 2, "values": ["1"] * 2}, "a key twice"),
+    "no YAML": ({"keys": ["trajectory.timeout"], "values": ["*a"]}, "'*a', which is no value of a parameter"),
+    "of another kind": (
+        {"keys": ["trajectory.timeout"], "values": ["!!bool x"]},
+        "'!!bool x', which is no value of a parameter",
+    ),
+    "many digits": ({"keys": ["trajectory.timeout"], "values": ["9" * 9_000]}, "is no value of a parameter"),
+    "large": ({"keys": ["trajectory.timeout"], "values": ["9" * 30]}, "integers of 64 bits"),
     "nested": ({"keys": ["trajectory.timeout"], "values": ["[" * 5_000]}, "nested too deeply"),
 }
 

@@ -29,6 +29,8 @@ _LONGEST = 10_000
 _BEGINS, _DEEPEST = re.compile(r"[\[{]|[-?] "), 20
 """Signs with which something nested begins in YAML, and the most of them; a parameter has one. A text of more keeps its
 reader busy for a second, until Python's stack is full."""
+_LARGEST = 2**63 - 1
+"""Largest integer of a parameter."""
 
 
 def offer_planner_services(node: Any) -> list[str]:
@@ -107,14 +109,24 @@ def _set(node: Any, request: Any, response: Any) -> None:
             )
         if len(_BEGINS.findall(text)) > _DEEPEST:
             raise InvalidRequestError(f"{key} is {quoted(text)}, which is nested too deeply for a parameter")
-        message = ParameterMessage(name=key, value=get_parameter_value(text))
-        wanted[key] = Parameter.from_parameter_msg(message).value
+        wanted[key] = _value(key, text)
     with node.together():
         result = node.set_parameters_atomically(
             [Parameter(name, value=value) for name, value in wanted.items()]
         )
     if not result.successful:
         raise InvalidRequestError(f"nothing was set: {cut(result.reason, 300)}")
+
+
+def _value(key: str, text: str) -> Any:
+    """Return the value that a text says, as on the command line."""
+    try:
+        value = get_parameter_value(text)
+    except Exception as error:  # whatever the constructors of YAML's tags raise
+        raise InvalidRequestError(f"{key} is {quoted(text)}, which is no value of a parameter") from error
+    if abs(value.integer_value) > _LARGEST:
+        raise InvalidRequestError(f"{key} is {quoted(text)}; allowed are integers of 64 bits")
+    return Parameter.from_parameter_msg(ParameterMessage(name=key, value=value)).value
 
 
 def _names(request: Any) -> list[str]:
