@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from kinopt_ros.robot.moveit_controllers import controllers_parameter
+from kinopt_ros.robot.moveit_controllers import controllers_left_out, controllers_parameter
 from kinopt_ros.robot.urdf import robot_from_urdf
 
 
@@ -33,10 +33,18 @@ def main(urdf: str, folder: str, file: str) -> int:
         "robot_description_kinematics": read(config / "kinematics.yaml"),
     }
     robot = robot_from_urdf(description, semantic)
-    if controllers := controllers_parameter(read(config / "moveit_controllers.yaml"), robot):
-        node["controllers"] = controllers
+    listed = read(config / "moveit_controllers.yaml")
+    simulated = {}
+    if controllers := controllers_parameter(listed, robot):
+        node["controllers"] = simulated["controllers"] = controllers
+    for name, why in controllers_left_out(listed, robot).items():
+        print(f"controller {name} is left out: {why}", file=sys.stderr)
 
-    nodes = {"/**": everywhere, "/kinopt": {name: value for name, value in node.items() if value}}
+    nodes = {
+        "/**": everywhere,
+        "/kinopt": {name: value for name, value in node.items() if value},
+        "/simulated_robot": simulated,
+    }
     parameters = {name: {"ros__parameters": values} for name, values in nodes.items() if values}
     Path(file).write_text(yaml.safe_dump(parameters, sort_keys=False), encoding="utf-8")
     return 0

@@ -13,12 +13,12 @@ your own:
         launch_arguments={"robot": "my_robot"}.items())
 """
 
-from launch.actions import DeclareLaunchArgument, OpaqueFunction
+from launch.actions import DeclareLaunchArgument, LogInfo, OpaqueFunction
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
-from kinopt_ros.robot.moveit_controllers import controllers_parameter
+from kinopt_ros.robot.moveit_controllers import controllers_left_out, controllers_parameter
 from kinopt_ros.robot.urdf import robot_from_urdf
 from launch import LaunchContext, LaunchDescription
 
@@ -46,7 +46,7 @@ def generate_launch_description() -> LaunchDescription:
     )
 
 
-def _processes(context: LaunchContext) -> list[Node]:
+def _processes(context: LaunchContext) -> list[Node | LogInfo]:
     try:
         from moveit_configs_utils import MoveItConfigsBuilder
     except ImportError as error:
@@ -64,6 +64,10 @@ def _processes(context: LaunchContext) -> list[Node]:
     }
     model = robot_from_urdf(texts["robot_description"], texts["robot_description_semantic"])
     controllers = controllers_parameter(config.trajectory_execution, model)
+    left_out = [
+        LogInfo(msg=f"controller {name} is left out: {why}")
+        for name, why in controllers_left_out(config.trajectory_execution, model).items()
+    ]
     sim_time = {"use_sim_time": ParameterValue(LaunchConfiguration("use_sim_time"), value_type=bool)}
     described = {name: ParameterValue(text, value_type=str) for name, text in texts.items()}
     node = Node(
@@ -79,7 +83,7 @@ def _processes(context: LaunchContext) -> list[Node]:
         ],
     )
     if LaunchConfiguration("simulated").perform(context).lower() != "true":
-        return [node]
+        return [*left_out, node]
     simulated = Node(
         package="kinopt_ros",
         executable="kinopt_simulated_robot",
@@ -87,7 +91,7 @@ def _processes(context: LaunchContext) -> list[Node]:
         output="screen",
         parameters=[{**described, **sim_time, **({"controllers": controllers} if controllers else {})}],
     )
-    return [node, simulated]
+    return [*left_out, node, simulated]
 
 
 def _text(context: LaunchContext, given: object) -> str:

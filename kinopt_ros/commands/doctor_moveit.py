@@ -4,6 +4,7 @@ What the node takes from it is checked as the node does; what it does not take i
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -29,14 +30,15 @@ ERROR, WARNING, NOTE = Severity.ERROR, Severity.WARNING, Severity.NOTE
 LARGEST_FILE = 2**20
 """Largest YAML file that is read, bytes."""
 _USED_KINEMATICS = ("kinematics_solver_timeout", "position_only_ik")
+_SCALING = ("default_velocity_scaling_factor", "default_acceleration_scaling_factor")
 _GRIPPERS = ("GripperCommand", "ParallelGripperCommand")
 _NOT_USED = {
-    "pilz_cartesian_limits.yaml": "straight lines are timed by the limits of the joints",
-    "ompl_planning.yaml": "the solvers of kinopt_ros plan",
-    "chomp_planning.yaml": "the solvers of kinopt_ros plan",
-    "stomp_planning.yaml": "the solvers of kinopt_ros plan",
-    "sensors_3d.yaml": "send what sensors see as octomap or point cloud of the planning scene",
+    "pilz_cartesian_limits": "straight lines are timed by the limits of the joints",
+    "*_planning": "the solvers of kinopt_ros plan",
+    "sensors_*": "send what sensors see as octomap or point cloud of the planning scene",
+    "*": "nothing of kinopt_ros reads it",
 }
+"""Names of files that are not used, without ``.yaml``, and what is there instead; the first that fits counts."""
 
 
 def config_folder(given: str | Path) -> Path:
@@ -78,9 +80,12 @@ def lint_moveit(folder: Path, robot: RobotModel) -> list[tuple[Path, Finding]]:
         file = folder / name
         if is_file(file):
             found += [(file, finding) for finding in in_order(_findings(file, look, robot))]
-    for name, why in _NOT_USED.items():
-        if is_file(folder / name):
-            found.append((folder / name, Finding(NOTE, 0, "this file is not used", why)))
+    for file in sorted(folder.glob("*.yaml")):
+        if file.name not in _FILES:
+            why = next(why for name, why in _NOT_USED.items() if fnmatchcase(file.stem, name))
+            found.append((file, Finding(NOTE, 0, "this file is not used", why)))
+    if not is_file(folder / _LIMITS):
+        found += [(folder, finding) for finding in lint_rates(robot, dict.fromkeys(DEFAULT_RATES, ()))]
     if not any(is_file(folder / name) for name in _CONTROLLER_FILES):
         remedy = (
             "motions are published on ~/joint_trajectory; name controllers with the parameter controllers"
@@ -129,6 +134,14 @@ def _joint_limits(given: Mapping[str, Any], robot: RobotModel) -> Iterator[Findi
         warnings = set()  # said above
     for warning in sorted(warnings):
         yield Finding(NOTE, 0, warning, "leave it out, or keep it for others")
+    scaling = [f"{name} ({shown(given[name])})" for name in _SCALING if name in given]
+    if scaling:
+        yield Finding(
+            NOTE,
+            0,
+            f"{', '.join(scaling)} is for MoveGroupInterface, which sends it along",
+            "requests without a scaling have the parameters velocity_scaling and acceleration_scaling",
+        )
     with_limits = {
         rate: {
             name for name, entry in limits.items() if isinstance(entry, Mapping) and f"max_{rate}" in entry
@@ -182,6 +195,9 @@ def _moveit_controllers(given: Mapping[str, Any], robot: RobotModel) -> Iterator
         if kind not in (MOTIONS, *_GRIPPERS):
             remedy = f"allowed are {', '.join((MOTIONS, *_GRIPPERS))}"
             yield Finding(WARNING, 0, f"{name!r} is of type {shown(kind)}", remedy)
+        if kind in _GRIPPERS:
+            remedy = "send its action from the client; a goal of a group with these joints is refused"
+            yield Finding(NOTE, 0, f"{name!r} is of type {kind}: it is handed no motions", remedy)
         if kind == MOTIONS and one.get("action_ns", ACTION) != ACTION:
             yield Finding(
                 ERROR,
@@ -204,9 +220,10 @@ def _moveit_controllers(given: Mapping[str, Any], robot: RobotModel) -> Iterator
         )
 
 
+_LIMITS = "joint_limits.yaml"
 _CONTROLLER_FILES = ("moveit_controllers.yaml", "controllers.yaml")
 _FILES: dict[str, Callable[[Mapping[str, Any], RobotModel], Iterator[Finding]]] = {
-    "joint_limits.yaml": _joint_limits,
+    _LIMITS: _joint_limits,
     "kinematics.yaml": _kinematics,
     **dict.fromkeys(_CONTROLLER_FILES, _moveit_controllers),
 }

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from kinopt_ros.errors import shown
 from kinopt_ros.robot.model import RobotModel
 
 MANAGER = "moveit_simple_controller_manager"
@@ -44,14 +45,29 @@ def group_of(robot: RobotModel, joints: list[str]) -> str | None:
 def controllers_parameter(given: Any, robot: RobotModel) -> list[str]:
     """Return the node's parameter ``controllers`` (``arm_controller=arm``) for what a moveit_controllers.yaml holds.
 
-    Controllers of other types, and such whose joints are no group of the robot, are left out.
+    Those of ``controllers_left_out`` are not in it.
     """
-    words = []
-    for name, entry in controllers_of(given):
-        group = group_of(robot, joints_of(entry))
-        if entry.get("type") == MOTIONS and group is not None:
-            words.append(f"{name}={group}")
-    return words
+    return [
+        f"{name}={group_of(robot, joints_of(entry))}"
+        for name, entry in controllers_of(given)
+        if not _reason(entry, robot)
+    ]
+
+
+def controllers_left_out(given: Any, robot: RobotModel) -> dict[str, str]:
+    """Return controllers that the node hands no motions to, and why."""
+    reasons = {name: _reason(entry, robot) for name, entry in controllers_of(given)}
+    return {name: reason for name, reason in reasons.items() if reason}
+
+
+def _reason(entry: Mapping[str, Any], robot: RobotModel) -> str:
+    """Return why a controller is handed no motions; empty if it is."""
+    kind = entry.get("type")
+    if kind != MOTIONS:
+        return f"it is of type {shown(kind)}, and motions go to {MOTIONS} alone"
+    if group_of(robot, joints_of(entry)) is None:
+        return "no group of the SRDF has exactly its joints"
+    return ""
 
 
 def _texts(given: Any) -> list[str]:

@@ -36,8 +36,8 @@ from kinopt_ros.ros.moveit.scene_objects import (
     Body,
     moved,
     operation_error,
+    parts_unused,
     read_body,
-    refuse_parts,
     require_shapes,
 )
 from kinopt_ros.scene import changes
@@ -113,12 +113,13 @@ class SceneReader:
                 MoveIt's messages cannot say.
         """
         robot, id = self.robot, message.id
-        if message.operation == message.REMOVE:
-            refuse_parts(message, "REMOVE")
+        if (
+            message.operation == message.REMOVE
+        ):  # clients send the whole object back: all but its id is of no use
             return _remove_all if not id else lambda scene: _remove(scene, id)
         body = read_body(message, self.remarks.append)
         if message.operation == message.MOVE:
-            refuse_parts(message, "MOVE")
+            parts_unused(message, self.remarks.append)
             return lambda scene: changes.move(scene, id, self._T_root(scene, body))
         if message.operation not in (message.ADD, message.APPEND):
             raise operation_error(message)
@@ -145,7 +146,6 @@ class SceneReader:
         """Return the change that an AttachedCollisionObject asks for."""
         given, link, id = message.object, message.link_name, message.object.id
         if given.operation == given.REMOVE:
-            refuse_parts(given, "REMOVE")
             if link:
                 self.robot.link(link)
             return lambda scene: self._detach(scene, id, link)

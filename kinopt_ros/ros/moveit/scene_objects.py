@@ -52,6 +52,18 @@ def objects_of(message: Any) -> list[Any]:
     return [message.object if hasattr(message, "object") else message]
 
 
+_PARTS = (
+    "primitives",
+    "primitive_poses",
+    "meshes",
+    "mesh_poses",
+    "planes",
+    "plane_poses",
+    "subframe_names",
+    "subframe_poses",
+)
+
+
 def read_body(message: Any, remark: Remark) -> Body:
     """Read what a CollisionObject says of its object; ``remark`` takes what is not as it says."""
     try:
@@ -81,12 +93,11 @@ def require_shapes(body: Body) -> None:
         raise InvalidShapeError(f"object {quoted(body.id)} has no primitives, meshes or planes")
 
 
-def refuse_parts(message: Any, operation: str) -> None:
-    """Refuse what an operation does not use: whoever set it expects something else."""
-    fields = ("primitives", "primitive_poses", "meshes", "mesh_poses", "planes", "plane_poses")
-    for name in (*fields, "subframe_names", "subframe_poses"):
-        if getattr(message, name):
-            raise InvalidShapeError(f"object {quoted(message.id)} has {name}, which {operation} does not use")
+def parts_unused(message: Any, remark: Remark) -> None:
+    """Remark on what MOVE does not use of an object, as move_group does."""
+    given = [name for name in _PARTS if getattr(message, name)]
+    if given:
+        remark(f"{', '.join(given)} of object {quoted(message.id)} are not used: MOVE takes its pose alone")
 
 
 def operation_error(message: Any) -> KinoptError:

@@ -39,6 +39,7 @@ class Frames:
     ) -> None:
         """``scene_of``: returns the scene of a robot."""
         self._scene_of = scene_of
+        self._log = node.get_logger()
         self._buffer: Any = None
         self._listener: Any = None
         try:
@@ -88,6 +89,13 @@ class Frames:
         """Return T_root_frame of a frame that is no link."""
         virtual = robot.virtual_joint
         if virtual is not None and virtual.type is JointType.FIXED and virtual.parent_frame == frame:
+            return np.eye(4)
+        if self._buffer is None and virtual is not None and virtual.parent_frame == frame:
+            self._log.warning(
+                f"frame {quoted(frame)} is taken to be {robot.root_link!r}: SRDF's virtual joint joins them, and where "
+                "one is in the other nobody says, as tf2_ros is not installed (move_group does likewise without tf)",
+                once=True,
+            )
             return np.eye(4)
         if self._buffer is None:
             raise FrameError(

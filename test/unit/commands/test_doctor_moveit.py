@@ -57,7 +57,18 @@ def test_a_good_configuration_says_which_controllers(
     status, report = found(folder, capsys)
     assert status == 0
     assert report["controllers"] == ["panda_arm_controller=panda_arm"]
-    assert not in_yaml(report)
+    (gripper,) = in_yaml(report)
+    assert gripper["severity"] == "note"
+    assert "'hand_controller' is of type ParallelGripperCommand: it is handed no motions" in gripper["what"]
+
+
+def test_limits_that_nobody_has_written_down_are_said(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "config" / "joint_limits.yaml").unlink()
+    _, report = found(folder, capsys)
+    said = [one for one in in_yaml(report) if "no limit of acceleration" in one["what"]]
+    assert [one["severity"] for one in said] == ["warning"]
 
 
 WRONG = {
@@ -121,6 +132,15 @@ WRONG = {
         "warning",
         "no group has exactly the joints",
     ),
+    "limits: scaling": (
+        "joint_limits",
+        "default_velocity_scaling_factor: 1.0\n" + LIMITS,
+        "note",
+        "default_velocity_scaling_factor (1.0) is for MoveGroupInterface",
+    ),
+    "planner": ("pilz_industrial_motion_planner_planning", "a: 1", "note", "not used"),
+    "sensors": ("sensors_kinect_depthmap", "sensors: []", "note", "not used"),
+    "another": ("trac_ik_kinematics", "a: 1", "note", "not used"),
     "pilz": ("pilz_cartesian_limits", "cartesian_limits: {}", "note", "not used"),
 }
 

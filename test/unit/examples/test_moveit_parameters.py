@@ -12,12 +12,18 @@ from kinopt_ros.robot.sources import find_robot
 EXAMPLE = ROOT / "examples" / "moveit_parameters.py"
 LIMITS = {"joint_limits": {"panda_joint1": {"has_acceleration_limits": True, "max_acceleration": 3.75}}}
 ARM = {"type": "FollowJointTrajectory", "joints": [f"panda_joint{i}" for i in range(1, 8)]}
+HAND = {"type": "GripperCommand", "joints": ["panda_finger_joint1"]}
 CONTROLLERS = {
-    "moveit_simple_controller_manager": {"controller_names": ["arm_controller"], "arm_controller": ARM}
+    "moveit_simple_controller_manager": {
+        "controller_names": ["arm_controller", "gripper", "elbow"],
+        "arm_controller": ARM,
+        "gripper": HAND,
+        "elbow": {**ARM, "joints": ["panda_joint4"]},
+    }
 }
 
 
-def test_a_configuration_becomes_parameters(tmp_path: Path) -> None:
+def test_a_configuration_becomes_parameters(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     urdf, srdf = find_robot("panda")
     assert srdf is not None
     config = tmp_path / "config"
@@ -36,6 +42,11 @@ def test_a_configuration_becomes_parameters(tmp_path: Path) -> None:
         "robot_description_planning": LIMITS,
         "controllers": ["arm_controller=panda_arm"],
     }
+    assert written["/simulated_robot"]["ros__parameters"] == {"controllers": ["arm_controller=panda_arm"]}
+    assert capsys.readouterr().err.splitlines() == [
+        "controller gripper is left out: it is of type 'GripperCommand', and motions go to FollowJointTrajectory alone",
+        "controller elbow is left out: no group of the SRDF has exactly its joints",
+    ]
 
 
 def test_no_configuration_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
