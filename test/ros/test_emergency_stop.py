@@ -436,11 +436,12 @@ def test_a_brake_that_runs_is_left_alone(share: float, heard: bool) -> None:
     np.testing.assert_allclose(stopped.position, brake.position[-1])
 
 
-def test_a_robot_that_is_not_in_its_brake_is_stopped_where_it_is() -> None:
-    """The brake was lost, or its controller is late."""
+@pytest.mark.parametrize("passed", [150_000_000, 300_000_000])
+def test_a_robot_that_is_not_in_its_brake_is_stopped_where_it_is(passed: int) -> None:
+    """The brake was lost, or its controller is late: the robot goes on, and is near it for a while."""
     world = World(PANDA, a_move())
     braking(world, 600_000_000)
-    world.now += 300_000_000
+    world.now += passed
     world.measured(world.motion.at(world.now))
     world.stop.take(Bool(data=True))
     assert len(world.messages) == 3

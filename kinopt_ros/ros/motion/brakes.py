@@ -29,7 +29,7 @@ FARTHEST = 1e6
 """Farthest that a joint without limits may be measured from 0, rad or m."""
 ON_THE_WAY = 0.03
 """Longest time that a brake is on its way, s, besides that of the slowest joint states lately."""
-LATEST_BEGIN, _LOOK_EVERY = 500_000_000, 2_500_000
+LATEST_BEGIN, LOOK_EVERY = 500_000_000, 2_500_000
 """How far a controller may be behind a motion, ns, and the time between two looks at where it is."""
 _EARLIEST_BEGIN = round(MOST_DELAY * NANOSECONDS_PER_SECOND)
 """How far one may be ahead of it that does not keep stamps, ns."""
@@ -202,7 +202,7 @@ def _times_in(
     """Return the earliest and the latest time (ns of the node's clock) of a motion at which the joints may have been
     when they were measured: a controller may have begun later; or sooner, if it does not keep stamps. None: they were
     not in it."""
-    times = measured + np.arange(_EARLIEST_BEGIN, -LATEST_BEGIN, -_LOOK_EVERY)
+    times = measured + np.arange(_EARLIEST_BEGIN, -LATEST_BEGIN, -LOOK_EVERY)
     seconds = (times - commanded.start) / NANOSECONDS_PER_SECOND
     position, velocity, _ = evaluate(commanded.trajectory, seconds)
     index = setup.variables

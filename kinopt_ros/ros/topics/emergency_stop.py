@@ -14,7 +14,7 @@ from kinopt_ros.planning.servo.setup import PATIENCE, ServoSetup, servo_setup
 from kinopt_ros.planning.servo.stop import LEAD, is_at_rest_sooner, quickest_stop
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import sentence_of, trajectory_message
-from kinopt_ros.ros.motion.brakes import brake_as_measured, brake_in, credible
+from kinopt_ros.ros.motion.brakes import LATEST_BEGIN, LOOK_EVERY, brake_as_measured, brake_in, credible
 from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.motion.published import (
     EARLIEST_AT_ONCE,
@@ -28,7 +28,8 @@ from kinopt_ros.ros.motion.stop_watch import WATCHED, Stopped, StopWatch
 from kinopt_ros.ros.robot.joint_states import RobotState
 from kinopt_ros.ros.serving.defects import log_defect
 from kinopt_ros.solvers.readiness import check_ready
-from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
+from kinopt_ros.trajectory.interpolation import evaluate
+from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND, JointTrajectory
 from kinopt_ros.verification.motion import AT_REST
 from kinopt_ros.verification.sweep import first_contact
 from kinopt_ros.verification.verify import contact_sentence
@@ -37,6 +38,8 @@ _NOTHING = "no motion that this node has published is running"
 LEADS = (LEAD, 4 * LEAD, 16 * LEAD)
 """Times until a stop begins, ns, in the order of trial, besides its way to the controller: a busy machine needs longer
 until it is sent."""
+_AS_FAST, _HARDLY = 0.15, 0.03
+"""Shares by which a joint may be faster or slower than its brake: of the velocity at its begin, or of the limit."""
 _STILL_SENT = ("position limits", "velocity limits", "acceleration limits", "jerk limits")
 """Checks that the stop of one of this node's motions may fail and still be sent.
 
@@ -167,7 +170,7 @@ class EmergencyStop:
         state, now = self._context.joint_states.of(robot), self._now()
         self._stopped.append(Stopped(setup, now, published.end, published.at(now).position))
         if self._is_elsewhere(setup, state, published, now, one.brakes):
-            return self._brake_as_measured(claim, setup, state, published, now)
+            return self._brake_as_measured(claim, setup, state, published, now, one.brakes)
         if now >= published.end:
             return ""
         if one.brakes:
@@ -192,26 +195,35 @@ class EmergencyStop:
             return False  # what was commanded is known
         if not credible(setup, state):
             return False
-        if not brakes:
-            try:
-                check_clock(state, setup, EARLIEST_AT_ONCE)
-                check_keeps_stamps(published, setup, state, now)
-            except StartStateError:
-                return True
-        return not followed(published, setup, state, now, context.parameter("servo.tracking_tolerance"))
+        tolerance = context.parameter("servo.tracking_tolerance")
+        if brakes:
+            return not _slows_down_in(published, setup, state, now, tolerance)
+        try:
+            check_clock(state, setup, EARLIEST_AT_ONCE)
+            check_keeps_stamps(published, setup, state, now)
+        except StartStateError:
+            return True
+        return not followed(published, setup, state, now, tolerance)
 
     def _brake_as_measured(
-        self, claim: Stop, setup: ServoSetup, state: RobotState, published: Commanded, now: int
+        self,
+        claim: Stop,
+        setup: ServoSetup,
+        state: RobotState,
+        published: Commanded,
+        now: int,
+        brakes: bool,
     ) -> str:
         """Stop a robot that is not in the motion that was published: its controller began with that later, slows
-        motions down, or does something else."""
+        motions down, or does something else. One that is not in its brake is still in the motion before."""
         index, robot = setup.variables, setup.robot
         velocity = state.seen_velocity[index]
         still = bool((np.abs(velocity) <= AT_REST * robot.limits.velocity[index]).all())
         if now >= published.end and still:
             return ""
-        if still:
-            brake = brake_as_measured(setup, state, np.zeros_like(velocity), published.at(now).position)
+        if still or brakes:
+            velocity = np.zeros_like(velocity) if still else velocity
+            brake = brake_as_measured(setup, state, velocity, published.at(now).position)
         else:
             brake = brake_in(self._context, setup, published, state, now)
         if not claim.publish(trajectory_message(brake, robot.root_link), robot, from_here=True):
@@ -291,3 +303,16 @@ class EmergencyStop:
 
     def _now(self) -> int:
         return int(self._context.node.get_clock().now().nanoseconds)
+
+
+def _slows_down_in(
+    brake: Commanded, setup: ServoSetup, state: RobotState, now: int, tolerance: float
+) -> bool:
+    """Check whether joints are about where, and as fast as, a brake has them at some time, as its controller may have
+    begun later: a robot whose brake was lost is near it for a while, but goes on at its speed."""
+    index, seen = setup.variables, state.seen(setup.variables, now)
+    times = seen - np.arange(0, LATEST_BEGIN, LOOK_EVERY)
+    position, velocity, _ = evaluate(brake.trajectory, (times - brake.start) / NANOSECONDS_PER_SECOND)
+    away, off = setup.away(state.q[index], position), np.abs(velocity - state.seen_velocity[index])
+    alike = np.maximum(_AS_FAST * np.abs(brake.trajectory.velocity[0]), _HARDLY * setup.unscaled.velocity)
+    return bool(((away <= tolerance) & (off <= alike)).all(axis=1).any())
