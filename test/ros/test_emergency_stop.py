@@ -24,6 +24,7 @@ from kinopt_ros.robot.urdf import robot_from_urdf
 from kinopt_ros.ros.client.simulated_actions import given
 from kinopt_ros.ros.messages.conversions import trajectory_from_message, trajectory_message
 from kinopt_ros.ros.motion.output import MotionOutput
+from kinopt_ros.ros.robot import joint_states
 from kinopt_ros.ros.robot.joint_states import JointStates
 from kinopt_ros.ros.topics.emergency_stop import EmergencyStop
 from kinopt_ros.trajectory.braking import MotionState, pieces_to_rest, planning_limits
@@ -45,6 +46,12 @@ PARAMETERS = {
     "servo.state_timeout": 10.0,
     "servo.tracking_tolerance": 0.05,
 }
+
+
+@pytest.fixture(autouse=True)
+def no_time_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is measured is of the time that a test says, however long the test takes."""
+    monkeypatch.setattr(joint_states, "time", SimpleNamespace(monotonic=lambda: 0.0))
 
 
 def planned_for(robot: RobotModel) -> Any:
@@ -492,3 +499,24 @@ def test_a_stop_leads_no_farther_than_its_motion_whenever_the_controller_has_beg
     rest = np.array(world.messages[-1].points[-1].positions)
     assert (rest <= world.motion.trajectory.position[-1] + 2e-3).all()
     assert (rest >= there.position).all()
+
+
+@pytest.mark.parametrize("scale", [0.97, 0.9, 0.5])
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
+def test_a_controller_that_slows_motions_down_gets_no_stop_that_it_has_to_hurry_to(
+    scale: float, share: float
+) -> None:
+    """A robot behind its motion by a speed slider was to be within 10 ms where a stop left that: 10 times its limit."""
+    world = World(PANDA, a_move())
+    passed = share * world.motion.trajectory.time[-1]
+    there = world.motion.at(world.now + round(1e9 * scale * passed))
+    world.now += round(1e9 * passed)
+    velocity = (scale * there.velocity).tolist()
+    world.states.update(
+        JointState(name=ARM, position=there.position.tolist(), velocity=velocity), world.now, world.now
+    )
+    message = world.emergency()
+    assert "from where it was measured" in world.said[0]
+    assert (message.header.stamp.sec, message.header.stamp.nanosec) == (0, 0)
+    rest = np.array(message.points[-1].positions)
+    assert (rest <= world.motion.trajectory.position[-1] + 2e-3).all()

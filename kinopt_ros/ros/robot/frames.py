@@ -39,7 +39,6 @@ class Frames:
     ) -> None:
         """``scene_of``: returns the scene of a robot."""
         self._scene_of = scene_of
-        self._log = node.get_logger()
         self._buffer: Any = None
         self._listener: Any = None
         try:
@@ -85,22 +84,25 @@ class Frames:
             return np.asarray(T_root_link @ of_object.T_link_frame)
         return np.broadcast_to(self._outside(robot, frame, stamp), (*q.shape[:-1], 4, 4))
 
+    @staticmethod
+    def _remedy(robot: RobotModel, frame: str) -> str:
+        virtual = robot.virtual_joint
+        if virtual is None or virtual.parent_frame != frame:
+            return ""
+        return (
+            f". SRDF's virtual joint {virtual.name!r} says that the robot moves in it; where {robot.root_link!r} is "
+            "that frame for good, make its type fixed"
+        )
+
     def _outside(self, robot: RobotModel, frame: str, stamp: Any) -> Float64:
         """Return T_root_frame of a frame that is no link."""
         virtual = robot.virtual_joint
         if virtual is not None and virtual.type is JointType.FIXED and virtual.parent_frame == frame:
             return np.eye(4)
-        if self._buffer is None and virtual is not None and virtual.parent_frame == frame:
-            self._log.warning(
-                f"frame {quoted(frame)} is taken to be {robot.root_link!r}: SRDF's virtual joint joins them, and where "
-                "one is in the other nobody says, as tf2_ros is not installed (move_group does likewise without tf)",
-                once=True,
-            )
-            return np.eye(4)
         if self._buffer is None:
             raise FrameError(
                 f"frame {quoted(frame)} is no link of robot {robot.name!r} and no object of the scene, and tf2_ros is "
-                f"not installed to look it up; links: {shortened(robot.link_names, 20)}"
+                f"not installed to look it up; links: {shortened(robot.link_names, 20)}{self._remedy(robot, frame)}"
             )
         wrong = wrong_time(stamp) if is_set(stamp) else ""
         if wrong:

@@ -40,6 +40,8 @@ LEADS = (LEAD, 4 * LEAD, 16 * LEAD)
 until it is sent."""
 _AS_FAST, _HARDLY = 0.15, 0.03
 """Shares by which a joint may be faster or slower than its brake: of the velocity at its begin, or of the limit."""
+_MEASURED = 2e-3
+"""Distance that measurements do not tell apart, rad or m."""
 _STILL_SENT = ("position limits", "velocity limits", "acceleration limits", "jerk limits")
 """Checks that the stop of one of this node's motions may fail and still be sent.
 
@@ -203,7 +205,9 @@ class EmergencyStop:
             check_keeps_stamps(published, setup, state, now)
         except StartStateError:
             return True
-        return not followed(published, setup, state, now, tolerance)
+        return not followed(published, setup, state, now, tolerance) or _is_beside(
+            published, setup, state, now
+        )
 
     def _brake_as_measured(
         self,
@@ -303,6 +307,14 @@ class EmergencyStop:
 
     def _now(self) -> int:
         return int(self._context.node.get_clock().now().nanoseconds)
+
+
+def _is_beside(motion: Commanded, setup: ServoSetup, state: RobotState, now: int) -> bool:
+    """Check whether joints are beside where a motion should have them: a controller would hurry to where a stop leaves
+    that, a few ms later. One that slows motions down (a speed slider) falls behind more and more."""
+    index = setup.variables
+    wanted = motion.at(state.seen(index, now)).position
+    return bool((setup.away(state.q[index], wanted) > _MEASURED).any())
 
 
 def _slows_down_in(
