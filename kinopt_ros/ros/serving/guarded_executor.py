@@ -9,16 +9,25 @@ from __future__ import annotations  # rclpy of Jazzy has classes that are not ge
 
 import threading
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from functools import partial
 from typing import Any, TypeAlias
 
 import rclpy
+from rclpy._rclpy_pybind11 import InvalidHandle
 from rclpy.event_handler import EventHandler, QoSPublisherEventType, QoSSubscriptionEventType
-from rclpy.executors import SingleThreadedExecutor
+from rclpy.executors import (
+    ConditionReachedException,
+    ExternalShutdownException,
+    ShutdownException,
+    SingleThreadedExecutor,
+    TimeoutException,
+)
 from rclpy.logging import get_logger
+from rclpy.utilities import timeout_sec_to_nsec
 
 from kinopt_ros.ros.serving.defects import log_defect
+from kinopt_ros.ros.serving.wait_list import WaitList, entities_of
 
 _PAUSE = 0.05
 """Pause after a round that failed as a whole, s: the next one may fail likewise, and must not fill the log."""
@@ -44,12 +53,15 @@ class GuardedExecutor(SingleThreadedExecutor):
     """Serves on, whatever a callback raises."""
 
     _interrupted = False
-    _hears_rare = True
+    _hears_rare = False
     _next_rare = 0.0
     _at_work: int | None = None
     """Thread that is in the middle of a callback."""
 
     def __init__(self, *, context: Any = None) -> None:
+        self._list: WaitList | None = None
+        self._listed: list[Any] = []
+        """All entities there were when the list was made."""
         super().__init__(context=context)
         self._wake_others_only()
 
@@ -104,14 +116,79 @@ class GuardedExecutor(SingleThreadedExecutor):
             return False
         return super().can_execute(entity)
 
-    def _wait_for_ready_callbacks(self, *args: Any, **options: Any) -> Any:
+    def shutdown(self, timeout_sec: float | None = None) -> bool:
+        """End it, as rclpy does."""
+        self._forget_list()
+        return super().shutdown(timeout_sec)
+
+    def _wait_for_ready_callbacks(
+        self, timeout_sec: Any = None, nodes: Any = None, condition: Callable[[], bool] = lambda: False
+    ) -> Iterator[Any]:
         # Each topic has two events that nearly never happen, half of all that rclpy would wait for. It hands the whole
         # list to the middleware in each round, which costs as much as an answer.
         now = time.monotonic()
-        self._hears_rare = now >= self._next_rare
-        if self._hears_rare:
+        if now >= self._next_rare:
             self._next_rare = now + _RARE_SECONDS
-        return super()._wait_for_ready_callbacks(*args, **options)
+            self._hears_rare = True
+            try:
+                yield from super()._wait_for_ready_callbacks(0.0, nodes, condition)
+            except TimeoutException:
+                pass
+            finally:
+                self._hears_rare = False
+        if nodes is None and (timeout_sec is None or isinstance(timeout_sec, float)) and self._is_plain():
+            yield from self._plain_round(timeout_sec, condition)
+        else:
+            yield from super()._wait_for_ready_callbacks(timeout_sec, nodes, condition)
+
+    def _is_plain(self) -> bool:
+        """Check whether nothing is left to do from rounds before, so that all callbacks may be waited for, and put
+        together for which."""
+        with self._tasks_lock:
+            self._tasks = [left for left in self._tasks if not (left[0].done() or left[0].cancelled())]
+            if self._tasks or self._is_shutdown:
+                return False
+        nodes = self.get_nodes()
+        entities = entities_of(nodes)
+        if self._list is None or entities != self._listed:
+            self._forget_list()
+            try:
+                self._list = WaitList(nodes, self.can_execute, (self._guard, self._sigint_gc), self.context)
+            except InvalidHandle:
+                return False
+            self._listed = entities
+        return all(map(self.can_execute, self._list.one_of_each_group.values()))
+
+    def _forget_list(self) -> None:
+        known, self._list = self._list, None
+        self._listed = []
+        if known is not None:
+            known.close()
+
+    def _plain_round(self, seconds: float | None, condition: Callable[[], bool]) -> Iterator[Any]:
+        """Yield what is ready, as rclpy's ``_wait_for_ready_callbacks`` does, by the list of an earlier round."""
+        known, found = self._list, False
+        if known is None or condition():
+            raise ConditionReachedException
+        end = None if seconds is None or seconds < 0.0 else time.monotonic() + seconds
+        known.wait(timeout_sec_to_nsec(seconds))
+        if self._is_shutdown:
+            raise ShutdownException
+        if not self.context.ok():
+            raise ExternalShutdownException
+        for entity, node, kind in known.ready():
+            if kind == "timer" and not entity.handle.is_timer_ready():
+                continue
+            if kind == "guard_condition":
+                entity._executor_triggered = True  # waiting has taken that
+            if self.can_execute(entity):
+                found = True
+                yield self._make_handler(entity, node, getattr(self, f"_take_{kind}")), entity, node
+        if not found:  # somebody has woken this thread
+            left = None if end is None else max(end - time.monotonic(), 0.0)
+            if left == 0.0:
+                raise TimeoutException
+            yield from super()._wait_for_ready_callbacks(left, None, condition)
 
     def _is_interrupted(self) -> bool:
         return self._interrupted
