@@ -98,8 +98,10 @@ class Context:
             StaleStateError: a value that matters is too old.
         """
         state = state or self.joint_states.of(robot)
-        needed = [i for i in self.moving(robot, ways) if robot.variable_names[i] not in named]
-        state.require_fresh(needed, robot, self.parameter("state_timeout"))
+        timeout = self.parameter("state_timeout")
+        if state.age.max(initial=0.0) > timeout:  # else nobody needs to know which values matter
+            needed = [i for i in self.moving(robot, ways) if robot.variable_names[i] not in named]
+            state.require_fresh(needed, robot, timeout)
         return state.q
 
     def assumed(

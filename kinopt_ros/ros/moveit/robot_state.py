@@ -56,6 +56,8 @@ def joints_of(state: Any, robot: RobotModel) -> JointState:
             "transforms; they must be equal"
         )
     result = JointState(name=list(given.name), position=list(given.position), velocity=list(given.velocity))
+    if not several.joint_names:  # most robots
+        return result
     T = matrices_from_poses(
         [pose_of_transform(transform) for transform in several.transforms],
         "robot_state.multi_dof_joint_state.transforms",

@@ -57,7 +57,10 @@ class SolveIkService(QueuedService):
 
 
 class _IkTask(Task):
-    """One request on its way through the lanes."""
+    """One request on its way through the lanes.
+
+    ``fill(response, asked, pooled)`` writes the answer; who wants it in other terms puts another function there.
+    """
 
     def __init__(
         self, context: Context, client: str, asked: IkRequest, reply: Reply, scenes: WeakSet[Scene]
@@ -70,6 +73,7 @@ class _IkTask(Task):
         super().__init__(client, None if slow else key, slow)
         self.asked = asked
         self.reply = reply
+        self.fill = _fill
         self._context = context
         self._scenes = scenes
         self._solve_time = 0.0
@@ -161,7 +165,7 @@ class _IkTask(Task):
     def _send(self, pooled: PooledResult, batched_with: int) -> None:
         response = self.reply.response()
         try:
-            _fill(response, self.asked, pooled)
+            self.fill(response, self.asked, pooled)
         except Exception as error:  # nothing ends a worker
             self.reply.refuse(error)
             return
@@ -176,8 +180,10 @@ class _IkTask(Task):
         self._context.note_failures(self.asked, pooled.result)
 
 
-def _status_without_success(asked: IkRequest, result: IkResult) -> Any:
-    """Return the status of an answer without a success for every target: that of the first that failed, if some did."""
+def status_of(asked: IkRequest, result: IkResult) -> Any:
+    """Return the status of an answer: without a success for every target that of the first that failed, if some did."""
+    if result.success.all():
+        return status_message(Status.SUCCESS, said(asked.assumed, *result.notes))
     failed = np.flatnonzero(result.failed)
     several = asked.problem.batch_size > 1
     if not failed.size:
@@ -210,10 +216,8 @@ def _fill(response: Any, asked: IkRequest, pooled: PooledResult) -> None:
     response.orientation_errors = flat_array(orientation)
     if problem.num_solutions > 1 or problem.preference is not None:
         response.distances = flat_array(result.distance)
-    if success.all():
-        response.status = status_message(Status.SUCCESS, said(asked.assumed, *result.notes))
-    else:
-        response.status = _status_without_success(asked, result)
+    response.status = status_of(asked, result)
+    if not success.all():
         response.messages = list(result.messages)
         response.attempts = flat_array(result.attempt)
         response.attempt_poses = poses_from_matrices(
