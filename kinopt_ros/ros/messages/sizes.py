@@ -144,10 +144,12 @@ def _held(message: Any) -> Iterator[Any]:
 
 
 def _named(message: Any) -> Iterator[tuple[str, Any]]:
-    """Yield all values of a message that may be of any size, at any depth, with their fields."""
+    """Yield all values of a message that may be of any size and are not empty, at any depth, with their fields."""
     for name, value in _flat(message):
+        if not value:
+            continue
         yield name, value
-        if isinstance(value, list) and value and hasattr(value[0], "__slots__") and _slots(type(value[0])):
+        if isinstance(value, list) and hasattr(value[0], "__slots__") and _slots(type(value[0])):
             for each in value:
                 yield from _named(each)
 

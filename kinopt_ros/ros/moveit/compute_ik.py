@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Annotated, Any
 
 import numpy as np
@@ -32,6 +33,12 @@ from kinopt_ros.status import Status
 
 CONSTRAINED_SOLUTIONS = 32
 """Number of solutions that are tried for one that meets constraints."""
+
+
+_EMPTY = SolveIK.Request()
+_NOTHING_ASKED = {field: getattr(_EMPTY, field) for field in _EMPTY.get_fields_and_field_types()}
+"""Fields of an empty request, which requests share: to make a message costs a third as much as an answer. They are
+replaced, and never changed."""
 
 
 class NoneMeetsThemError(KinoptError):
@@ -70,7 +77,8 @@ class ComputeIk(MoveItService):
     answer = _Answer
 
     def __init__(self, context: Context, solve_ik: Callable[[Any, Reply], Any]) -> None:
-        """``solve_ik`` makes tasks of kinopt_msgs/SolveIK requests; they have what was ``asked``."""
+        """``solve_ik`` makes tasks of what has the fields of kinopt_msgs/SolveIK requests; they have what was ``asked``,
+        and ``fill`` the answer."""
         self._context = context
         self._solve_ik = solve_ik
 
@@ -117,7 +125,8 @@ class ComputeIk(MoveItService):
 
     def _read(self, given: Any) -> Any:
         robot = self._context.loaded.model
-        request = SolveIK.Request(
+        request = SimpleNamespace(**_NOTHING_ASKED)
+        vars(request).update(
             group=given.group_name,
             state=joint_state_of(given.robot_state, robot),
             avoid_collisions=given.avoid_collisions,
