@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rclpy.task import Future
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
@@ -217,3 +220,99 @@ def test_partners_that_do_not_fit_are_still_told(
         return "incompatible QoS" in "".join(said)
 
     assert spin(executor, told)
+
+
+def test_what_a_callback_makes_and_destroys_counts_from_the_next_round_on(
+    node: Node, rounds: Rounds
+) -> None:
+    heard: list[str] = []
+    made: list[Any] = []
+
+    def first() -> None:
+        timer.cancel()
+        node.destroy_subscription(old)
+        made.append(node.create_subscription(String, "new", lambda message: heard.append("new"), 10))
+
+    timer = node.create_timer(0.01, first)
+    old = node.create_subscription(String, "old", lambda message: heard.append("old"), 10)
+    publishers = {name: node.create_publisher(String, name, 10) for name in ("old", "new")}
+    publishers["old"].publish(String())
+    assert spin(rounds, lambda: heard == ["old"] and bool(made))
+    for name, listeners in (("new", 1), ("old", 0)):
+        publisher = publishers[name]
+        assert spin(rounds, lambda n=listeners, p=publisher: p.get_subscription_count() == n)
+    for publisher in publishers.values():
+        publisher.publish(String())
+    assert spin(rounds, lambda: len(heard) == 2)
+    assert heard == ["old", "new"]
+
+
+def test_a_callback_that_waits_keeps_its_group_and_nobody_else(node: Node, rounds: Rounds) -> None:
+    order: list[str] = []
+    answer: Future[None] = Future(executor=rounds)
+
+    async def slow() -> None:
+        slow_timer.cancel()
+        order.append("begins")
+        await answer
+        order.append("ends")
+
+    slow_timer = node.create_timer(0.01, slow)
+    assert spin(rounds, lambda: order == ["begins"])
+    same = node.create_timer(0.0, lambda: (same.cancel(), order.append("same group")))
+    other = node.create_timer(
+        0.0,
+        lambda: (other.cancel(), order.append("other group")),
+        callback_group=MutuallyExclusiveCallbackGroup(),
+    )
+    assert spin(rounds, lambda: "other group" in order)
+    for _ in range(3):
+        rounds.spin_once(timeout_sec=0.0)
+    assert order == ["begins", "other group"]
+    answer.set_result(None)
+    assert spin(rounds, lambda: len(order) == 4)
+    assert sorted(order[2:]) == ["ends", "same group"]
+
+
+def test_who_is_woken_for_nothing_goes_on_waiting(rounds: Rounds) -> None:
+    done = threading.Event()
+
+    def others() -> None:
+        rounds.wake()
+        while rounds.waits < 2:  # until it has looked, and waits again
+            time.sleep(0.001)
+        rounds.create_task(done.set)
+
+    rounds.spin_once(timeout_sec=0.0)
+    rounds.waits = 0
+    other = threading.Thread(target=others)
+    other.start()
+    rounds.spin_once(timeout_sec=60.0)
+    other.join()
+    assert done.is_set()
+
+
+def test_a_guard_condition_runs_once_for_each_time(node: Node, rounds: Rounds) -> None:
+    calls: list[int] = []
+    guard = node.create_guard_condition(lambda: calls.append(1))
+    for count in (1, 2):
+        guard.trigger()
+        assert spin(rounds, lambda count=count: len(calls) >= count)
+        for _ in range(3):
+            rounds.spin_once(timeout_sec=0.0)
+        assert len(calls) == count
+
+
+def test_nothing_is_kept_after_the_end(node: Node) -> None:
+    executor = Rounds()
+    executor.add_node(node)
+    heard = node.create_subscription(String, "kept", lambda message: None, 10)
+    publisher = node.create_publisher(String, "kept", 10)
+    assert spin(executor, lambda: publisher.get_subscription_count() == 1)
+    executor.spin_once(timeout_sec=0.0)
+    node.destroy_subscription(heard)
+    executor.shutdown()
+    end = time.monotonic() + 30.0
+    while publisher.get_subscription_count() and time.monotonic() < end:
+        time.sleep(0.01)
+    assert publisher.get_subscription_count() == 0

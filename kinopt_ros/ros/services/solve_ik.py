@@ -8,6 +8,7 @@ from weakref import WeakSet
 import numpy as np
 
 from kinopt_msgs.srv import SolveIK
+from kinopt_ros.array import all_set
 from kinopt_ros.errors import KinoptError
 from kinopt_ros.kinematics.se3 import inverse
 from kinopt_ros.planning.batching import merged, structure_key, taken_apart
@@ -182,7 +183,7 @@ class _IkTask(Task):
 
 def status_of(asked: IkRequest, result: IkResult) -> Any:
     """Return the status of an answer: without a success for every target that of the first that failed, if some did."""
-    if result.success.all():
+    if all_set(result.success):
         return status_message(Status.SUCCESS, said(asked.assumed, *result.notes))
     failed = np.flatnonzero(result.failed)
     several = asked.problem.batch_size > 1
@@ -209,15 +210,17 @@ def _fill(response: Any, asked: IkRequest, pooled: PooledResult) -> None:
     response.cut_short = result.cut_short.tolist()
     response.num_found = result.num_found.tolist()
     response.codes = result.status.tolist()
-    position, orientation = result.position_error.copy(), result.orientation_error.copy()
-    position[~success, 0] = result.attempt_position_error[~success]
-    orientation[~success, 0] = result.attempt_orientation_error[~success]
+    position, orientation = result.position_error, result.orientation_error
+    if not all_set(success):
+        position, orientation = position.copy(), orientation.copy()
+        position[~success, 0] = result.attempt_position_error[~success]
+        orientation[~success, 0] = result.attempt_orientation_error[~success]
     response.position_errors = flat_array(position)
     response.orientation_errors = flat_array(orientation)
     if problem.num_solutions > 1 or problem.preference is not None:
         response.distances = flat_array(result.distance)
     response.status = status_of(asked, result)
-    if not success.all():
+    if not all_set(success):
         response.messages = list(result.messages)
         response.attempts = flat_array(result.attempt)
         response.attempt_poses = poses_from_matrices(
