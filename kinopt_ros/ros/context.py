@@ -12,6 +12,7 @@ from kinopt_ros.planning.scene_holder import SceneHolder
 from kinopt_ros.planning.statistics import Statistics
 from kinopt_ros.problems.builder import default_group
 from kinopt_ros.robot.chain import chain_between
+from kinopt_ros.robot.memo import remembered
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.robot import parameters
 from kinopt_ros.ros.robot.frames import Frames
@@ -152,8 +153,11 @@ def moving(robot: RobotModel, ways: Ways) -> list[int]:
 
     A frame that is no link hangs on the root.
     """
-    variables: set[int] = set()
-    for pair in ways:
-        a, b = (name if name in robot.link_index else robot.root_link for name in pair)
-        variables.update(chain_between(robot, a, b).variables.tolist())
-    return sorted(variables)
+    pairs = [tuple([name if name in robot.link_index else robot.root_link for name in pair]) for pair in ways]
+    return list(_moving(robot, *pairs))
+
+
+@remembered
+def _moving(robot: RobotModel, *pairs: tuple[str, ...]) -> tuple[int, ...]:
+    """Return the variables that move one link of a pair against the other, ascending."""
+    return tuple(sorted({i for a, b in pairs for i in chain_between(robot, a, b).variables.tolist()}))

@@ -129,8 +129,8 @@ def _assumed(
     context: Context, robot: RobotModel, request: Any, problem: IkProblem, ways: Ways, state: RobotState
 ) -> str:
     """Return a sentence about joints whose values matter to the answer and that nobody published; else nothing."""
-    unknown = set(np.flatnonzero(~state.known).tolist())
-    if not unknown:
+    unknown = {i for i, known in enumerate(state.known.tolist()) if not known}
+    if not unknown:  # most requests
         return ""
     solved = set(problem.variables.tolist())
     # Where the other links are matters, too, if these may touch something.
