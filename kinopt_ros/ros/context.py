@@ -16,7 +16,7 @@ from kinopt_ros.robot.memo import remembered
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.robot import parameters
 from kinopt_ros.ros.robot.frames import Frames
-from kinopt_ros.ros.robot.joint_states import JointStates, RobotState
+from kinopt_ros.ros.robot.joint_states import JointStates, Positions, RobotState
 from kinopt_ros.ros.robot.kinematics_parameters import GroupKinematics
 from kinopt_ros.ros.robot.loader import LoadedRobot, RobotLoader
 from kinopt_ros.ros.serving.gate import Gate
@@ -85,7 +85,11 @@ class Context:
         self.remembered.values = {}
 
     def configuration(
-        self, robot: RobotModel, ways: Ways, named: Container[str] = (), state: RobotState | None = None
+        self,
+        robot: RobotModel,
+        ways: Ways,
+        named: Container[str] = (),
+        state: Positions | RobotState | None = None,
     ) -> Annotated[Float64, "nq"]:
         """Return the present configuration, to be used for the poses of some frames in others.
 
@@ -98,7 +102,7 @@ class Context:
         Raises:
             StaleStateError: a value that matters is too old.
         """
-        state = state or self.joint_states.of(robot)
+        state = state or self.joint_states.positions(robot)
         timeout = self.parameter("state_timeout")
         if state.age.max(initial=0.0) > timeout:  # else nobody needs to know which values matter
             needed = [i for i in self.moving(robot, ways) if robot.variable_names[i] not in named]
@@ -106,11 +110,15 @@ class Context:
         return state.q
 
     def assumed(
-        self, robot: RobotModel, ways: Ways, named: Container[str] = (), state: RobotState | None = None
+        self,
+        robot: RobotModel,
+        ways: Ways,
+        named: Container[str] = (),
+        state: Positions | RobotState | None = None,
     ) -> str:
         """Return a sentence about values that matter (see ``configuration``) and that nobody published; else
         nothing."""
-        known = (state or self.joint_states.of(robot)).known
+        known = (state or self.joint_states.positions(robot)).known
         return assumed_default(
             [robot.variable_names[i] for i in self.moving(robot, ways) if not known[i]], named
         )

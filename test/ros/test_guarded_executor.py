@@ -222,9 +222,7 @@ def test_partners_that_do_not_fit_are_still_told(
     assert spin(executor, told)
 
 
-def test_what_a_callback_makes_and_destroys_counts_from_the_next_round_on(
-    node: Node, rounds: Rounds
-) -> None:
+def test_what_a_callback_makes_and_destroys_counts_from_the_next_round_on(node: Node, rounds: Rounds) -> None:
     heard: list[str] = []
     made: list[Any] = []
 

@@ -113,8 +113,8 @@ def _times_in_turn(actions: dict[str, Callable[[int], Any]], count: int) -> list
 
 
 def _cpu_in_turn(actions: dict[str, Callable[[int], Any]], count: int, pid: int) -> dict[str, float]:
-    """Return the processor time that a process takes for each action, s, what it does afterwards included; the median of
-    many blocks of calls. Empty where the system does not say."""
+    """Return the processor time that a process takes for each action, s, what it does afterwards included; the median
+    of many blocks of calls. Empty where the system does not say."""
     used: dict[str, list[float]] = {name: [] for name in actions}
     for block in range(_BLOCKS):
         for name, action in actions.items():

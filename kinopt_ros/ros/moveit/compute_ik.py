@@ -77,8 +77,8 @@ class ComputeIk(MoveItService):
     answer = _Answer
 
     def __init__(self, context: Context, solve_ik: Callable[[Any, Reply], Any]) -> None:
-        """``solve_ik`` makes tasks of what has the fields of kinopt_msgs/SolveIK requests; they have what was ``asked``,
-        and ``fill`` the answer."""
+        """``solve_ik`` makes tasks of what has the fields of kinopt_msgs/SolveIK requests; they have what was
+        ``asked``, and ``fill`` the answer."""
         self._context = context
         self._solve_ik = solve_ik
 

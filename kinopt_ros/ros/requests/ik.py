@@ -25,7 +25,7 @@ from kinopt_ros.ros.messages.conversions import (
 )
 from kinopt_ros.ros.requests.costs import bounded_costs, check_targets
 from kinopt_ros.ros.requests.timeouts import timeout_of
-from kinopt_ros.ros.robot.joint_states import RobotState
+from kinopt_ros.ros.robot.joint_states import Positions
 from kinopt_ros.ros.robot.loader import LoadedRobot
 from kinopt_ros.ros.robot.tips import tip_of
 from kinopt_ros.scene.tool_frames import Tip
@@ -77,7 +77,7 @@ def read_ik_request(context: Context, request: Any, arrived: float) -> IkRequest
     ways = [(base, link) for link in links]
     if not request.base_pose:
         ways.append((base, frame))
-    state = context.joint_states.of(robot)
+    state = context.joint_states.positions(robot)
     q = context.configuration(robot, ways, frozenset(request.state.name), state)
     q = configuration_from_joint_state(request.state, robot, q)
     T_base_frame = _frame(context, loaded, request, base, frame, q)
@@ -126,7 +126,7 @@ def read_ik_request(context: Context, request: Any, arrived: float) -> IkRequest
 
 
 def _assumed(
-    context: Context, robot: RobotModel, request: Any, problem: IkProblem, ways: Ways, state: RobotState
+    context: Context, robot: RobotModel, request: Any, problem: IkProblem, ways: Ways, state: Positions
 ) -> str:
     """Return a sentence about joints whose values matter to the answer and that nobody published; else nothing."""
     unknown = {i for i, known in enumerate(state.known.tolist()) if not known}

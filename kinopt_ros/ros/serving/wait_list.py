@@ -100,7 +100,8 @@ class WaitList:
         self._set.wait(nanoseconds)
 
     def ready(self) -> Iterator[tuple[Any, Any, str]]:
-        """Yield what was ready after the wait, with its node and kind: ``waitable``, ``timer``, ..., in rclpy's order."""
+        """Yield what was ready after the wait, with its node and kind (``waitable``, ``timer``, ...), in rclpy's
+        order."""
         for waitable, node in self._waitables:
             if waitable.is_ready(self._set):
                 yield waitable, node, "waitable"

@@ -115,7 +115,10 @@ def test_requests_that_wait_have_room_for_so_many_entries() -> None:
     [
         (SolveIK.Request(tip_links=["a"], seeds=[1.0]), ["tip_links"]),
         (SolveIK.Request(state=JointState(name=["a", "b"])), ["name"]),
-        (SceneUpdate(operations=[SceneOperation(object=CollisionObject(shapes=[Shape()]))]), ["operations", "shapes"]),
+        (
+            SceneUpdate(operations=[SceneOperation(object=CollisionObject(shapes=[Shape()]))]),
+            ["operations", "shapes"],
+        ),
         (Pose(), []),
         (SolveIK.Request(), []),
     ],

@@ -59,7 +59,9 @@ def request_of(moveit: ModuleType, *frames: str, group: str = ARM) -> Any:
     return request
 
 
-def test_what_is_asked_has_every_field_of_a_request(moveit: ModuleType, service: Any, asked: list[Any]) -> None:
+def test_what_is_asked_has_every_field_of_a_request(
+    moveit: ModuleType, service: Any, asked: list[Any]
+) -> None:
     service.task(request_of(moveit, "panda_link0"), None)
     [ours] = asked
     made = SolveIK.Request(**vars(ours))  # raises for a name, or a type, that is none of the message
@@ -78,7 +80,11 @@ def test_requests_share_nothing_that_one_of_them_changes(
     service.task(request_of(moveit, "panda_link0", "panda_link1"), None)
     service.task(request_of(moveit, "panda_link0", "panda_link0", "panda_link0"), None)
     service.task(request_of(moveit, "panda_link1"), None)
-    assert compute_ik._NOTHING_ASKED == before
+    assert before == compute_ik._NOTHING_ASKED
     assert before == {name: getattr(SolveIK.Request(), name) for name in before}
-    assert [list(ours.tip_links) for ours in asked] == [[HAND, "panda_link8"], [HAND, "panda_link8", "panda_link7"], []]
+    assert [list(ours.tip_links) for ours in asked] == [
+        [HAND, "panda_link8"],
+        [HAND, "panda_link8", "panda_link7"],
+        [],
+    ]
     assert [ours.tip_link for ours in asked] == ["", "", HAND]
