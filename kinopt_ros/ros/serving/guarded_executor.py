@@ -9,7 +9,7 @@ from __future__ import annotations  # rclpy of Jazzy has classes that are not ge
 
 import threading
 import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Generator, Iterator
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -123,7 +123,7 @@ class GuardedExecutor(SingleThreadedExecutor):
 
     def _wait_for_ready_callbacks(
         self, timeout_sec: Any = None, nodes: Any = None, condition: Callable[[], bool] = lambda: False
-    ) -> Iterator[Any]:
+    ) -> Generator[Any, None, None]:
         # Each topic has two events that nearly never happen, half of all that rclpy would wait for. It hands the whole
         # list to the middleware in each round, which costs as much as an answer.
         now = time.monotonic()
