@@ -151,11 +151,13 @@ def _measure_ros(calls: int, batch: int) -> dict[str, Any]:
 
 def _show(result: dict[str, Any]) -> None:
     table = Table(
-        "call", "calls", "p50 ms", "p99 ms", "max ms", "p50 / Trigger", title="one client, another process"
+        *("call", "calls", "p50 ms", "p99 ms", "max ms", "p50 / Trigger", "node's CPU ms"),
+        title="one client, another process",
     )
     for row in result["rows"]:
         figures = (f"{row[key]:.2f}" for key in ("p50_ms", "p99_ms", "max_ms", "p50_over_trigger"))
-        table.add_row(row["call"], str(row["calls"]), *figures)
+        cpu = row["node_cpu_ms"]
+        table.add_row(row["call"], str(row["calls"]), *figures, "-" if cpu is None else f"{cpu:.2f}")
     console = Console()
     console.print(table)
     console.print(f"{result['solved']} of {result['requests']} requests solved")

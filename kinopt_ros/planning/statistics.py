@@ -73,7 +73,9 @@ class Statistics:
         with self._lock:
             if name not in self._series and len(self._series) >= _MOST_NAMES:
                 name = OTHER
-            series = self._series.setdefault(name, _Series())
+            series = self._series.get(name)
+            if series is None:
+                series = self._series[name] = _Series()
             series.codes[code] += 1
             series.wall.append(wall)
             series.queue.append(queue)

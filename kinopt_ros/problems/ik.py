@@ -72,7 +72,7 @@ class PoseTarget(Immutable):
         free = axes_left_free(self.orientation_tolerance)
         return free if self.weights is None else _either(free, self.weights.free_orientation)
 
-    @property
+    @cached_property
     def plain(self) -> tuple[float, float] | None:
         """Both tolerances (m, rad) if they are single finite numbers; None if there are several, or free axes."""
         position, orientation = self.position_tolerance, self.orientation_tolerance

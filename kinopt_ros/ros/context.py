@@ -12,10 +12,11 @@ from kinopt_ros.planning.scene_holder import SceneHolder
 from kinopt_ros.planning.statistics import Statistics
 from kinopt_ros.problems.builder import default_group
 from kinopt_ros.robot.chain import chain_between
+from kinopt_ros.robot.memo import remembered
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.robot import parameters
 from kinopt_ros.ros.robot.frames import Frames
-from kinopt_ros.ros.robot.joint_states import JointStates, RobotState
+from kinopt_ros.ros.robot.joint_states import JointStates, Positions, RobotState
 from kinopt_ros.ros.robot.kinematics_parameters import GroupKinematics
 from kinopt_ros.ros.robot.loader import LoadedRobot, RobotLoader
 from kinopt_ros.ros.serving.gate import Gate
@@ -84,7 +85,11 @@ class Context:
         self.remembered.values = {}
 
     def configuration(
-        self, robot: RobotModel, ways: Ways, named: Container[str] = (), state: RobotState | None = None
+        self,
+        robot: RobotModel,
+        ways: Ways,
+        named: Container[str] = (),
+        state: Positions | RobotState | None = None,
     ) -> Annotated[Float64, "nq"]:
         """Return the present configuration, to be used for the poses of some frames in others.
 
@@ -97,17 +102,23 @@ class Context:
         Raises:
             StaleStateError: a value that matters is too old.
         """
-        state = state or self.joint_states.of(robot)
-        needed = [i for i in self.moving(robot, ways) if robot.variable_names[i] not in named]
-        state.require_fresh(needed, robot, self.parameter("state_timeout"))
+        state = state or self.joint_states.positions(robot)
+        timeout = self.parameter("state_timeout")
+        if state.age.max(initial=0.0) > timeout:  # else nobody needs to know which values matter
+            needed = [i for i in self.moving(robot, ways) if robot.variable_names[i] not in named]
+            state.require_fresh(needed, robot, timeout)
         return state.q
 
     def assumed(
-        self, robot: RobotModel, ways: Ways, named: Container[str] = (), state: RobotState | None = None
+        self,
+        robot: RobotModel,
+        ways: Ways,
+        named: Container[str] = (),
+        state: Positions | RobotState | None = None,
     ) -> str:
         """Return a sentence about values that matter (see ``configuration``) and that nobody published; else
         nothing."""
-        known = (state or self.joint_states.of(robot)).known
+        known = (state or self.joint_states.positions(robot)).known
         return assumed_default(
             [robot.variable_names[i] for i in self.moving(robot, ways) if not known[i]], named
         )
@@ -150,8 +161,11 @@ def moving(robot: RobotModel, ways: Ways) -> list[int]:
 
     A frame that is no link hangs on the root.
     """
-    variables: set[int] = set()
-    for pair in ways:
-        a, b = (name if name in robot.link_index else robot.root_link for name in pair)
-        variables.update(chain_between(robot, a, b).variables.tolist())
-    return sorted(variables)
+    pairs = [tuple([name if name in robot.link_index else robot.root_link for name in pair]) for pair in ways]
+    return list(_moving(robot, *pairs))
+
+
+@remembered
+def _moving(robot: RobotModel, *pairs: tuple[str, ...]) -> tuple[int, ...]:
+    """Return the variables that move one link of a pair against the other, ascending."""
+    return tuple(sorted({i for a, b in pairs for i in chain_between(robot, a, b).variables.tolist()}))

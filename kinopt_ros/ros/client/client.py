@@ -62,6 +62,10 @@ class Client:
             for service in SERVICES
         }
 
+    def know(self, service: str, service_type: Any) -> None:
+        """Let ``call`` ask a service of another type than the node's own, by its name in this client's namespace."""
+        self._clients[service] = self.node.create_client(service_type, service, qos_profile=QUEUED)
+
     def call(self, service: str, request: Any, timeout: float | None = None) -> Any:
         """Send a request; return the node's answer.
 

@@ -2,7 +2,8 @@
 
 import threading
 from array import array
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from operator import attrgetter
 from typing import Any
 
 from kinopt_ros.errors import InvalidRequestError
@@ -19,6 +20,7 @@ Python looks through all of them now and then, while no other thread runs."""
 _PIECE = 200
 _VARIABLE = (list, str, array)
 _SLOTS: dict[type, tuple[tuple[str, bool], ...]] = {}
+_FLAT: dict[type, tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]]]] = {}
 _BYTES: dict[type, int] = {}
 
 
@@ -142,16 +144,40 @@ def _held(message: Any) -> Iterator[Any]:
 
 
 def _named(message: Any) -> Iterator[tuple[str, Any]]:
-    """Yield all values of a message that may be of any size, at any depth, with their fields."""
-    for slot, is_nested in _slots(type(message)):
-        value = getattr(message, slot)
-        if is_nested:
-            yield from _named(value)
+    """Yield all values of a message that may be of any size and are not empty, at any depth, with their fields."""
+    for name, value in _flat(message):
+        if not value:
             continue
-        yield slot.lstrip("_"), value
-        if isinstance(value, list) and value and hasattr(value[0], "__slots__") and _slots(type(value[0])):
+        yield name, value
+        if isinstance(value, list) and hasattr(value[0], "__slots__") and _slots(type(value[0])):
             for each in value:
                 yield from _named(each)
+
+
+def _flat(message: Any) -> Iterator[tuple[str, Any]]:
+    """Return the same, but for those of messages in lists: all of them are got at once."""
+    known = _FLAT.get(type(message))
+    if known is None:
+        paths = tuple(_paths(type(message)))
+        names = tuple(path.rpartition(".")[2].lstrip("_") for path in paths)
+        # The first one twice: of one path alone it would return no tuple.
+        known = _FLAT[type(message)] = names, attrgetter(*paths, paths[0]) if paths else _nothing
+    names, get = known
+    return zip(names, get(message), strict=False)
+
+
+def _nothing(message: Any) -> tuple[Any, ...]:
+    del message
+    return ()
+
+
+def _paths(kind: type) -> Iterator[str]:
+    empty = kind() if _slots(kind) else None
+    for slot, is_nested in _slots(kind):
+        if is_nested:
+            yield from (f"{slot}.{path}" for path in _paths(type(getattr(empty, slot))))
+        else:
+            yield slot
 
 
 def _slots(kind: type) -> tuple[tuple[str, bool], ...]:

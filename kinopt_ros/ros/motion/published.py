@@ -3,11 +3,12 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 import numpy as np
 from trajectory_msgs.msg import JointTrajectory as TrajectoryMessage
 
+from kinopt_ros.array import Float64
 from kinopt_ros.errors import StartStateError
 from kinopt_ros.planning.servo.commanded import Commanded
 from kinopt_ros.planning.servo.session import LAG
@@ -16,6 +17,7 @@ from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.messages.conversions import trajectory_from_message
 from kinopt_ros.ros.robot.joint_states import LATEST, RobotState
 from kinopt_ros.ros.robot.parameters import MOST_DELAY, START_DELAY
+from kinopt_ros.trajectory.interpolation import evaluate
 from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND, JointTrajectory
 
 EARLIEST = -0.05
@@ -26,6 +28,11 @@ _ALIKE = 2e-3
 """Difference between positions that measurements do not tell apart, rad or m."""
 EARLIEST_AT_ONCE = -0.02
 """As EARLIEST, for what is sent a few ms before it leaves another motion: servo's motions and brakes."""
+_DRIVE, _SLOW, _EVERY = 15_000_000, 500_000_000, 2_500_000
+"""How far behind its motion a robot is by its drives in any case, and how far one is looked for whose controller slows
+motions down, ns; and the time between two looks."""
+_SLOWER, _SLOWEST = 0.93, 0.05
+"""Share of a motion's velocity below which it is slowed down; and the share of a limit from which velocities say so."""
 _THERE = 10.0 / np.sqrt(3.0)
 """Largest acceleration of a quintic from rest to rest over 1 rad in 1 s, rad/s^2."""
 _AHEAD = 10**9
@@ -165,9 +172,10 @@ def _is_same_clock(late: Any, earliest: float = EARLIEST) -> Any:
 
 
 def check_keeps_stamps(motion: Commanded, setup: ServoSetup, state: RobotState, now: int) -> None:
-    """Raise StartStateError if the robot is as far ahead of a motion as by a controller that began when it came.
+    """Raise StartStateError if the robot is as far ahead of a motion as by a controller that began when it came, or
+    behind it and slower, as by one that slows motions down.
 
-    Whatever leaves the motion would set the joints back.
+    Whatever leaves the motion would set the joints back, or on.
 
     Args:
         motion: the robot is in it, or was sent it.
@@ -184,6 +192,25 @@ def check_keeps_stamps(motion: Commanded, setup: ServoSetup, state: RobotState, 
             "the robot is ahead of the motion that it is in, as by a controller that does not keep the stamps of "
             "trajectories: what leaves the motion would set it back. Parameter start_delay: 0.0 is for such controllers"
         )
+    times = then - np.arange(_DRIVE, _SLOW, _EVERY)
+    seconds = (times - motion.start) / NANOSECONDS_PER_SECOND
+    position, velocity, _ = evaluate(motion.trajectory, seconds)
+    beside = setup.away(measured, position).max(axis=1)
+    best = int(np.argmin(beside))
+    if beside[best] + _ALIKE < away and _share(velocity[best], setup, state) < _SLOWER:
+        late = (then - int(times[best])) / NANOSECONDS_PER_SECOND
+        raise StartStateError(
+            f"the robot is {late:.2g} s behind the motion that it is in, and slower, as by a controller that slows "
+            "motions down: what leaves the motion would set it on. Wait until that one is over"
+        )
+
+
+def _share(wanted: Annotated[Float64, "n"], setup: ServoSetup, state: RobotState) -> float:
+    """Return how fast joints are measured, as a share of velocities that are wanted; 1 where these say nothing."""
+    limits = setup.unscaled.velocity
+    one, other = wanted / limits, state.seen_velocity[setup.variables] / limits
+    fastest = float(np.abs(one).max())
+    return float(one @ other / (one @ one)) if fastest > _SLOWEST else 1.0
 
 
 def check_clock(state: RobotState, setup: ServoSetup, earliest: float = EARLIEST) -> None:

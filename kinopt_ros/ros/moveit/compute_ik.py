@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Annotated, Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from kinopt_msgs.srv import SolveIK
 from kinopt_ros.array import Float64
 from kinopt_ros.errors import InvalidGoalError, KinoptError, quoted, shortened
 from kinopt_ros.planning.scheduler import Task
+from kinopt_ros.planning.solver_pool import PooledResult
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import (
     error_message,
@@ -24,17 +26,29 @@ from kinopt_ros.ros.moveit.robot_state import configuration_of, fill_robot_state
 from kinopt_ros.ros.moveit.serving import MoveItService
 from kinopt_ros.ros.requests.ik import IkRequest
 from kinopt_ros.ros.robot.kinematics_parameters import NOTHING
+from kinopt_ros.ros.services.solve_ik import status_of
 from kinopt_ros.ros.serving.reply import Reply
+from kinopt_ros.solvers.result import IkResult
 from kinopt_ros.status import Status
 
 CONSTRAINED_SOLUTIONS = 32
 """Number of solutions that are tried for one that meets constraints."""
 
 
+_EMPTY = SolveIK.Request()
+_NOTHING_ASKED = {field: getattr(_EMPTY, field) for field in _EMPTY.get_fields_and_field_types()}
+"""Fields of an empty request, which requests share: to make a message costs a third as much as an answer. They are
+replaced, and never changed."""
+
+
 class NoneMeetsThemError(KinoptError):
     """None of the solutions meets the constraints of the request."""
 
     status = Status.NO_IK_SOLUTION
+
+
+def _fill(answer: "_Answer", asked: IkRequest, pooled: PooledResult) -> None:
+    answer.status, answer.result = status_of(asked, pooled.result), pooled.result
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,16 +61,24 @@ class _Asked:
     """Configuration in which frames of constraints are placed; None without constraints."""
 
 
+class _Answer:
+    """Answer of a task of ~/solve_ik, without what MoveIt's has no room for."""
+
+    status: Any
+    result: IkResult | None = None
+
+
 class ComputeIk(MoveItService):
     """moveit_msgs/GetPositionIK. An empty group_name is the node's default group; the whole timeout counts, not only
     its seconds. With constraints, the solution is the first that meets them, of several that are looked at."""
 
     name = "compute_ik"
     type = GetPositionIK
-    answer = SolveIK.Response
+    answer = _Answer
 
     def __init__(self, context: Context, solve_ik: Callable[[Any, Reply], Any]) -> None:
-        """``solve_ik`` makes tasks of kinopt_msgs/SolveIK requests; they have what was ``asked``."""
+        """``solve_ik`` makes tasks of what has the fields of kinopt_msgs/SolveIK requests; they have what was
+        ``asked``, and ``fill`` the answer."""
         self._context = context
         self._solve_ik = solve_ik
 
@@ -71,25 +93,26 @@ class ComputeIk(MoveItService):
             evaluate(self._context, self._context.loaded.model, given.constraints, frames)  # or refuses them
             ours.num_solutions = CONSTRAINED_SOLUTIONS
         task = self._solve_ik(ours, reply)
+        task.fill = _fill
         return task, _Asked(task.asked, given.constraints, frames)
 
-    def write(self, response: Any, answer: Any, asked: _Asked | None) -> None:
+    def write(self, response: Any, answer: _Answer, asked: _Asked | None) -> None:
         """Write the state of the whole robot."""
-        status = answer.status
-        if asked is not None and status.code == Status.SUCCESS:
-            q = self._chosen(answer, asked)
+        status, result = answer.status, answer.result
+        if asked is not None and result is not None and status.code == Status.SUCCESS:
+            q = self._chosen(result, asked)
             if q is None:
                 status = error_message(
-                    NoneMeetsThemError(f"none of {answer.num_found[0]} solutions meets the constraints")
+                    NoneMeetsThemError(f"none of {result.num_found[0]} solutions meets the constraints")
                 )
             else:
                 fill_robot_state(response.solution, asked.request.loaded.model, q)
         fill_error_code(response.error_code, status)
 
-    def _chosen(self, answer: Any, asked: _Asked) -> Annotated[Float64, "nq"] | None:
+    def _chosen(self, result: IkResult, asked: _Asked) -> Annotated[Float64, "nq"] | None:
         """Return the first solution that meets the constraints; None if there is none."""
         problem, robot = asked.request.problem, asked.request.loaded.model
-        for solution in np.array(answer.positions).reshape(problem.num_solutions, -1):
+        for solution in result.q[0]:
             if not np.isfinite(solution).all():
                 continue  # fewer were found than asked for
             q: Float64 = problem.state[0].copy()
@@ -102,7 +125,8 @@ class ComputeIk(MoveItService):
 
     def _read(self, given: Any) -> Any:
         robot = self._context.loaded.model
-        request = SolveIK.Request(
+        request = SimpleNamespace(**_NOTHING_ASKED)
+        vars(request).update(
             group=given.group_name,
             state=joint_state_of(given.robot_state, robot),
             avoid_collisions=given.avoid_collisions,

@@ -55,6 +55,8 @@ def joints_of(state: Any, robot: RobotModel) -> JointState:
             f"robot_state.multi_dof_joint_state has {len(several.joint_names)} names and {len(several.transforms)} "
             "transforms; they must be equal"
         )
+    if not several.joint_names:  # most robots
+        return given
     result = JointState(name=list(given.name), position=list(given.position), velocity=list(given.velocity))
     T = matrices_from_poses(
         [pose_of_transform(transform) for transform in several.transforms],

@@ -31,6 +31,8 @@ def bounded_costs(messages: Sequence[Any], field: str) -> tuple[Any, ...]:
     Raises:
         InvalidRequestError: there are too many, or they are too long.
     """
+    if not messages:
+        return ()
     kinds = Counter(message.cost for message in messages)
     if len(messages) > MOST or max(kinds.values(), default=0) > MOST_OF_A_KIND:
         raise InvalidRequestError(

@@ -25,7 +25,7 @@ from kinopt_ros.ros.messages.conversions import (
 )
 from kinopt_ros.ros.requests.costs import bounded_costs, check_targets
 from kinopt_ros.ros.requests.timeouts import timeout_of
-from kinopt_ros.ros.robot.joint_states import RobotState
+from kinopt_ros.ros.robot.joint_states import Positions
 from kinopt_ros.ros.robot.loader import LoadedRobot
 from kinopt_ros.ros.robot.tips import tip_of
 from kinopt_ros.scene.tool_frames import Tip
@@ -77,7 +77,7 @@ def read_ik_request(context: Context, request: Any, arrived: float) -> IkRequest
     ways = [(base, link) for link in links]
     if not request.base_pose:
         ways.append((base, frame))
-    state = context.joint_states.of(robot)
+    state = context.joint_states.positions(robot)
     q = context.configuration(robot, ways, frozenset(request.state.name), state)
     q = configuration_from_joint_state(request.state, robot, q)
     T_base_frame = _frame(context, loaded, request, base, frame, q)
@@ -126,19 +126,21 @@ def read_ik_request(context: Context, request: Any, arrived: float) -> IkRequest
 
 
 def _assumed(
-    context: Context, robot: RobotModel, request: Any, problem: IkProblem, ways: Ways, state: RobotState
+    context: Context, robot: RobotModel, request: Any, problem: IkProblem, ways: Ways, state: Positions
 ) -> str:
     """Return a sentence about joints whose values matter to the answer and that nobody published; else nothing."""
-    solved = {robot.variable_names[i] for i in problem.variables}
-    matter = {robot.variable_names[i] for i in context.moving(robot, ways)} - solved
-    if problem.scene is not None:  # where the other links are
-        matter |= {*robot.variable_names} - solved
+    unknown = {i for i, known in enumerate(state.known.tolist()) if not known}
+    if not unknown:  # most requests
+        return ""
+    solved = set(problem.variables.tolist())
+    # Where the other links are matters, too, if these may touch something.
+    matter = ({*range(robot.nq)} if problem.scene is not None else {*context.moving(robot, ways)}) - solved
     if request.prefer == CLOSEST:  # to where the robot is
         matter |= solved
     if request.prefer == REST:  # what it does not name rests where it is
-        matter |= solved - {*request.rest.name}
-    unknown = [name for i, name in enumerate(robot.variable_names) if name in matter and not state.known[i]]
-    return assumed_default(unknown, request.state.name)
+        rest = {*request.rest.name}
+        matter |= {i for i in solved if robot.variable_names[i] not in rest}
+    return assumed_default([robot.variable_names[i] for i in sorted(unknown & matter)], request.state.name)
 
 
 def avoiding(context: Context, robot: RobotModel, asked: bool, clearance: float) -> dict[str, Any]:
@@ -191,6 +193,9 @@ def _frame(
 
 def tool_of(pose: Any) -> Annotated[Float64, "4 4"] | None:
     """Return a tool's pose; None for the identity, which is what a request that names no tool has."""
+    p, q = pose.position, pose.orientation
+    if q.w == 1.0 and not (p.x or p.y or p.z or q.x or q.y or q.z):  # most requests
+        return None
     T = matrices_from_poses([pose], "tool")[0]
     return None if np.array_equal(T, np.eye(4)) else T
 

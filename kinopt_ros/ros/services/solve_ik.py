@@ -8,6 +8,7 @@ from weakref import WeakSet
 import numpy as np
 
 from kinopt_msgs.srv import SolveIK
+from kinopt_ros.array import all_set
 from kinopt_ros.errors import KinoptError
 from kinopt_ros.kinematics.se3 import inverse
 from kinopt_ros.planning.batching import merged, structure_key, taken_apart
@@ -57,7 +58,10 @@ class SolveIkService(QueuedService):
 
 
 class _IkTask(Task):
-    """One request on its way through the lanes."""
+    """One request on its way through the lanes.
+
+    ``fill(response, asked, pooled)`` writes the answer; who wants it in other terms puts another function there.
+    """
 
     def __init__(
         self, context: Context, client: str, asked: IkRequest, reply: Reply, scenes: WeakSet[Scene]
@@ -70,6 +74,7 @@ class _IkTask(Task):
         super().__init__(client, None if slow else key, slow)
         self.asked = asked
         self.reply = reply
+        self.fill = _fill
         self._context = context
         self._scenes = scenes
         self._solve_time = 0.0
@@ -161,7 +166,7 @@ class _IkTask(Task):
     def _send(self, pooled: PooledResult, batched_with: int) -> None:
         response = self.reply.response()
         try:
-            _fill(response, self.asked, pooled)
+            self.fill(response, self.asked, pooled)
         except Exception as error:  # nothing ends a worker
             self.reply.refuse(error)
             return
@@ -176,8 +181,10 @@ class _IkTask(Task):
         self._context.note_failures(self.asked, pooled.result)
 
 
-def _status_without_success(asked: IkRequest, result: IkResult) -> Any:
-    """Return the status of an answer without a success for every target: that of the first that failed, if some did."""
+def status_of(asked: IkRequest, result: IkResult) -> Any:
+    """Return the status of an answer: without a success for every target that of the first that failed, if some did."""
+    if all_set(result.success):
+        return status_message(Status.SUCCESS, said(asked.assumed, *result.notes))
     failed = np.flatnonzero(result.failed)
     several = asked.problem.batch_size > 1
     if not failed.size:
@@ -203,17 +210,17 @@ def _fill(response: Any, asked: IkRequest, pooled: PooledResult) -> None:
     response.cut_short = result.cut_short.tolist()
     response.num_found = result.num_found.tolist()
     response.codes = result.status.tolist()
-    position, orientation = result.position_error.copy(), result.orientation_error.copy()
-    position[~success, 0] = result.attempt_position_error[~success]
-    orientation[~success, 0] = result.attempt_orientation_error[~success]
+    position, orientation = result.position_error, result.orientation_error
+    if not all_set(success):
+        position, orientation = position.copy(), orientation.copy()
+        position[~success, 0] = result.attempt_position_error[~success]
+        orientation[~success, 0] = result.attempt_orientation_error[~success]
     response.position_errors = flat_array(position)
     response.orientation_errors = flat_array(orientation)
     if problem.num_solutions > 1 or problem.preference is not None:
         response.distances = flat_array(result.distance)
-    if success.all():
-        response.status = status_message(Status.SUCCESS, said(asked.assumed, *result.notes))
-    else:
-        response.status = _status_without_success(asked, result)
+    response.status = status_of(asked, result)
+    if not all_set(success):
         response.messages = list(result.messages)
         response.attempts = flat_array(result.attempt)
         response.attempt_poses = poses_from_matrices(

@@ -1,18 +1,20 @@
 """Messages of any size."""
 
 import tracemalloc
+from typing import Any
 
 import numpy as np
 import pytest
 from geometry_msgs.msg import Pose
 from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import JointState
+from std_msgs.msg import String
 
 from kinopt_msgs.msg import CollisionObject, SceneOperation, SceneUpdate, Shape, Waypoint
 from kinopt_msgs.srv import PlanTrajectory, SolveIK
 from kinopt_ros.errors import InvalidRequestError
 from kinopt_ros.planning.scheduler import QueueFullError
-from kinopt_ros.ros.messages.sizes import MOST_LISTED, Room, check_lengths, let_go, weight
+from kinopt_ros.ros.messages.sizes import MOST_LISTED, Room, _lists, check_lengths, let_go, weight
 
 
 def test_a_refused_message_is_emptied_in_pieces() -> None:
@@ -106,3 +108,26 @@ def test_requests_that_wait_have_room_for_so_many_entries() -> None:
     room.take(0)  # small ones are bounded by the queue
     room.leave(6)
     room.take(5)
+
+
+@pytest.mark.parametrize(
+    ("message", "names"),
+    [
+        (SolveIK.Request(tip_links=["a"], seeds=[1.0]), ["tip_links"]),
+        (SolveIK.Request(state=JointState(name=["a", "b"])), ["name"]),
+        (
+            SceneUpdate(operations=[SceneOperation(object=CollisionObject(shapes=[Shape()]))]),
+            ["operations", "shapes"],
+        ),
+        (Pose(), []),
+        (SolveIK.Request(), []),
+    ],
+)
+def test_every_list_counts_once_at_any_depth(message: Any, names: list[str]) -> None:
+    assert [name for name, _ in _lists(message)] == names
+    assert check_lengths(message, 1) == sum(len(values) for _, values in _lists(message))
+
+
+def test_a_message_of_a_single_list_is_looked_at() -> None:
+    assert weight(String(data="x" * 1000), 10_000) == 1000
+    assert [name for name, _ in _lists(SceneUpdate(operations=[SceneOperation()]))] == ["operations"]

@@ -1,9 +1,11 @@
 """When a published motion begins."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from kinopt_ros.errors import StartStateError
@@ -19,6 +21,7 @@ from kinopt_ros.ros.motion.published import (
     check_keeps_stamps,
     followed_motion,
 )
+from kinopt_ros.ros.robot import joint_states
 from kinopt_ros.ros.robot.joint_states import LATEST, JointStates
 from kinopt_ros.ros.robot.parameters import MOST_DELAY, START_DELAY
 from kinopt_ros.trajectory.interpolation import evaluate
@@ -114,6 +117,31 @@ def test_a_robot_ahead_of_its_motion_has_a_controller_that_does_not_keep_stamps(
         check_keeps_stamps(motion, setup, made.of(PANDA), now)
         return
     with pytest.raises(StartStateError, match="start_delay"):
+        check_keeps_stamps(motion, setup, made.of(PANDA), now)
+
+
+@pytest.mark.parametrize(
+    ("scale", "late", "refused"), [(1.0, 0.0, False), (1.0, 0.06, False), (0.9, 0.0, True), (0.5, 0.0, True)]
+)
+def test_a_robot_that_is_slowed_down_does_not_leave_its_motion(
+    scale: float, late: float, refused: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was to be at once where the motion should be: 4 times a limit of velocity. Drives lag, but are as fast."""
+    monkeypatch.setattr(joint_states, "time", SimpleNamespace(monotonic=lambda: 0.0))
+    setup = servo_setup(PANDA, PANDA.root_link, PANDA.root_link, tuple(ARM))
+    limits = (getattr(PANDA.limits, name)[:7] for name in ("velocity", "acceleration", "jerk"))
+    move = point_to_point(tuple(ARM), PANDA.default_q[:7], PANDA.default_q[:7] + 1.0, *limits)
+    motion = Commanded(move, NOW, NOW, NOW)
+    passed = 0.5 * move.time[-1]
+    now = NOW + round(1e9 * passed)
+    there = motion.at(NOW + round(1e9 * (scale * passed - late)))
+    made = JointStates()
+    velocity = (scale * there.velocity).tolist()
+    made.update(JointState(name=ARM, position=there.position.tolist(), velocity=velocity), now, now)
+    if refused:
+        with pytest.raises(StartStateError, match="behind the motion that it is in, and slower"):
+            check_keeps_stamps(motion, setup, made.of(PANDA), now)
+    else:
         check_keeps_stamps(motion, setup, made.of(PANDA), now)
 
 
