@@ -162,7 +162,7 @@ def polish(layout: Layout, numbers: jax.Array, begun: State, until: jax.Array) -
             (better & exact & (length < _STILL)) | stuck | hopeless,
         )
         known = state._replace(iteration=state.iteration + 1)
-        chosen = jax.tree.map(lambda new, old: jnp.where(first, new, old), known, stepped)
+        chosen: State = jax.tree.map(lambda new, old: jnp.where(first, new, old), known, stepped)
         return chosen._replace(rows=after)
 
     def measured(state: State) -> State:
