@@ -26,7 +26,7 @@ from kinopt_ros.solvers.jax_lm.runtime import Runtime, look_up_lapack
 from kinopt_ros.solvers.lru import LruCache
 
 IN_MEMORY, FEWEST = 128, 6
-"""Most programs kept in memory, and how many are kept whatever they take: those of two objectives."""
+"""Most programs kept in memory, and how many are kept whatever they take: those of three objectives."""
 MOST_MEMORY, MOST_FOR_OBJECTIVES = 100e6, 400e6
 """Memory that the programs of beams, and of objectives, may take besides those that are kept for good, bytes."""
 MEMORY_PER_BYTE = 25.0

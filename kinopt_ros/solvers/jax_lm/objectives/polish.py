@@ -77,40 +77,40 @@ class State(NamedTuple):
     near: jax.Array
     """Whether curvature is learnt already."""
     iteration: jax.Array
+    """Steps so far; -1 before anything is known of q."""
     history: jax.Array
     done: jax.Array
 
 
-def begin(layout: Layout, numbers: jax.Array, q: jax.Array) -> State:
-    """Return where one trajectory (T, nq) stands before the first step, for one request with its numbers (N,)."""
+def unknown(layout: Layout, numbers: jax.Array, q: jax.Array) -> State:
+    """Return a state of one trajectory (T, nq) before anything is known of it, for a request with its numbers (N,)."""
     costs, dt = unpack(layout.objective, numbers)
-    plan = row_plan(layout, costs, dt)
-    q = Bounds.of(layout).clipped(q)
-    rows = rows_at(layout, costs, dt, q)
-    scaled = Terms(plan, plan.weights(costs)).scaled(rows)
+    shapes = jax.eval_shape(lambda q: rows_at(layout, costs, dt, q), q)
+    rows = jax.tree.map(lambda shape: jnp.zeros(shape.shape, shape.dtype), shapes)
+    n = layout.num_points * len(layout.columns)
+    zero, no = jnp.zeros((), q.dtype), jnp.asarray(False)
+    history = jnp.zeros(STEPS, q.dtype)
     return State(
-        q,
-        rows,
-        jnp.zeros_like(rows.r),
-        scaled.gauss_newton(rows),
-        jnp.asarray(1e-3, q.dtype),
-        jnp.asarray(scaled.rho, q.dtype),
-        jnp.asarray(False),
-        jnp.asarray(0, jnp.int64),
-        jnp.full(STEPS, jnp.nan, q.dtype),
-        jnp.asarray(False),
+        q, rows, jnp.zeros_like(rows.r), jnp.zeros((n, n)), zero, zero, no, jnp.int64(-1), history, no
     )
 
 
 def polish(layout: Layout, numbers: jax.Array, begun: State, until: jax.Array) -> tuple[State, Polished]:
-    """Go on from a state until it is done, or has done so many steps in all; return the next state, and where it is."""
+    """Go on from a state until it is done, or has done so many steps in all; return the next state, and where it is.
+
+    Until 0 is for states of which nothing is known yet, and for no others: to find that out is a step that goes
+    nowhere. A program of its own for it would take nearly as long to compile as this one.
+    """
     costs, dt = unpack(layout.objective, numbers)
     plan = row_plan(layout, costs, dt)
     bounds = Bounds.of(layout)
-    scaled = Terms(plan, plan.weights(costs), begun.rho)
+    weighed = Terms(plan, plan.weights(costs))
+    first = until == 0
+    begun = begun._replace(q=jnp.where(first, bounds.clipped(begun.q), begun.q))
 
     def step(state: State) -> State:
         r, J = state.rows
+        scaled = weighed._replace(rho=state.rho)
         violation = scaled.violation(r)
         moving = violation < _NEAR
         near = state.near | moving
@@ -132,7 +132,7 @@ def polish(layout: Layout, numbers: jax.Array, begun: State, until: jax.Array) -
         bent = residuals_at(layout, costs, dt, bounds.moved(state.q, by)) - linear
         back = system.step(rho * plan.pulled(J, jnp.where(counts > 0.0, bent, 0.0)))
         by = by + jnp.where(moving, back, 0.0)
-        candidate = bounds.moved(state.q, by)
+        candidate = jnp.where(first, state.q, bounds.moved(state.q, by))
         found = rows_at(layout, costs, dt, candidate)
         before, at_candidate = terms.merit(r, y), terms.merit(found.r, y)
         # Near the end the sum cannot tell steps apart any more, where violations still can.
@@ -141,7 +141,7 @@ def polish(layout: Layout, numbers: jax.Array, begun: State, until: jax.Array) -
         better = (at_candidate < before) | nearer  # false for what is not finite
         length = jnp.abs(by).max()
         y = jnp.where(better, y, state.y)
-        after = jax.tree.map(lambda new, old: jnp.where(better, new, old), found, state.rows)
+        after = jax.tree.map(lambda new, old: jnp.where(first | better, new, old), found, state.rows)
         learnt = _learnt(
             state.H, by, terms.lagrangian_gradient(found, y) - terms.lagrangian_gradient(state.rows, y)
         )
@@ -149,7 +149,7 @@ def polish(layout: Layout, numbers: jax.Array, begun: State, until: jax.Array) -
         exact = terms.violation(after.r) < _EXACT
         stuck = ~better & ((length < 0.1 * _STILL) | (state.mu >= _LARGEST_DAMPING))
         hopeless = better & ~moving & (before - at_candidate < _HOPELESS * before)
-        return State(
+        stepped = State(
             jnp.where(better, candidate, state.q),
             after,
             y,
@@ -161,8 +161,23 @@ def polish(layout: Layout, numbers: jax.Array, begun: State, until: jax.Array) -
             state.history.at[state.iteration].set(2.0 * terms.value(after.r)),
             (better & exact & (length < _STILL)) | stuck | hopeless,
         )
+        known = state._replace(iteration=state.iteration + 1)
+        chosen: State = jax.tree.map(lambda new, old: jnp.where(first, new, old), known, stepped)
+        return chosen._replace(rows=after)
+
+    def measured(state: State) -> State:
+        """Return a state at the start with what follows from its rows."""
+        start = weighed.scaled(state.rows)
+        return state._replace(
+            H=start.gauss_newton(state.rows),
+            mu=jnp.full_like(state.mu, 1e-3),
+            rho=jnp.asarray(start.rho, state.rho.dtype),
+            history=jnp.full_like(state.history, jnp.nan),
+        )
 
     end = jax.lax.while_loop(lambda state: ~state.done & (state.iteration < until), step, begun)
+    end = jax.lax.cond(first, measured, lambda state: state, end)
+    scaled = weighed._replace(rho=end.rho)
     # Of the sum of squares, not of half of it.
     multipliers = 2.0 * scaled.rho * end.y
     return end, Polished(

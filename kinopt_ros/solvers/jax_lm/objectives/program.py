@@ -15,22 +15,22 @@ import numpy as np
 
 from kinopt_ros.robot.digest import kinematics_digest
 from kinopt_ros.solvers.jax_lm.objectives.layout import Layout, pack
-from kinopt_ros.solvers.jax_lm.objectives.polish import begin, polish
+from kinopt_ros.solvers.jax_lm.objectives.polish import polish, unknown
 from kinopt_ros.solvers.jax_lm.programs import Compilation
 from kinopt_ros.solvers.jax_lm.runtime import Runtime
 from kinopt_ros.source_stamp import package_stamp
 
-BEGIN = "begin"
 POLISH = "polish"
 SEARCH = "search"
 _OWN = "kinopt_ros.costs."
 SEARCH_STEPS = 30
 """Steps of each start."""
-_NOT_FOR_OBJECTIVES = ("algsimp", "cpu_multi_output_fusion", "dot-library-rewriter")
+_NOT_FOR_OBJECTIVES = ("algsimp", "reshape-mover", "cpu_multi_output_fusion", "dot-library-rewriter")
 """Passes of XLA 0.10 for CPUs that are left out: algebraic simplification made wrong poses of single configurations
-(see ``differentiable/products.py``), and the fusion of several results, which IK-Beam wants, aborts the process over
-loops such as those of jaxls. What is rewritten for the library YNNPACK ended one of four new processes with a
-segmentation fault, where that library fuses operations (``ynn_subgraph::fusion``)."""
+(see ``differentiable/products.py``). Without it nobody tidies up behind the pass that moves reshapes: round after round
+it added transposes and copies, two thirds of all instructions in the end. The fusion of several results, which IK-Beam
+wants, aborts the process over loops such as those of jaxls. What is rewritten for the library YNNPACK ended one of four
+new processes with a segmentation fault, where that library fuses operations (``ynn_subgraph::fusion``)."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class ObjectiveKey:
     """Key of a program for one robot."""
 
     kind: str
-    """``begin``, ``polish`` or ``search``."""
+    """``polish`` or ``search``."""
     lanes: int
     """Starts that it takes at a time."""
     text: str
@@ -79,12 +79,10 @@ def _traced(key: ObjectiveKey) -> Any:
         np.empty((key.lanes, len(pack(layout.objective, 1.0)))),
         np.empty((key.lanes, layout.num_points, layout.robot.nq)),
     )
-    first = jax.vmap(partial(begin, layout))
-    if key.kind == BEGIN:
-        return jax.jit(first).lower(*starts)
     if key.kind == POLISH:
+        states = jax.eval_shape(jax.vmap(partial(unknown, layout)), *starts)
         one = jax.vmap(partial(polish, layout), in_axes=(0, 0, None))
-        return jax.jit(one).lower(starts[0], jax.eval_shape(first, *starts), np.int64(0))
+        return jax.jit(one).lower(starts[0], states, np.int64(0))
     # jaxls takes half a second to import.
     from kinopt_ros.solvers.jax_lm.objectives.search import search
 

@@ -17,7 +17,7 @@ from kinopt_ros.objectives.result import ObjectiveCandidates
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.solvers.jax_lm.objectives.layout import Layout, layout_of, pack
 from kinopt_ros.solvers.jax_lm.objectives.polish import STEPS
-from kinopt_ros.solvers.jax_lm.objectives.program import BEGIN, POLISH, SEARCH, ObjectiveKey, sources_of
+from kinopt_ros.solvers.jax_lm.objectives.program import POLISH, SEARCH, ObjectiveKey, sources_of
 from kinopt_ros.solvers.jax_lm.programs import IN_MEMORY, Program, Programs
 from kinopt_ros.solvers.lru import LruCache
 from kinopt_ros.solvers.objective_starts import allowed_violations, first_starts, further_starts
@@ -64,7 +64,7 @@ class ObjectiveSearch:
         """Return the programs that a problem may need."""
         layout = layout_of(self._robot, problem)
         lanes = self._lanes(POLISH, problem.batch_size)
-        keys = [_key(BEGIN, lanes, layout), _key(POLISH, lanes, layout)]
+        keys = [_key(POLISH, lanes, layout)]
         if problem.num_starts:
             keys.append(_key(SEARCH, self._lanes(SEARCH, problem.batch_size), layout))
         return tuple(keys)
@@ -197,12 +197,11 @@ class ObjectiveSearch:
         """
         size = self._lanes(kind, problem.batch_size)
         if kind == POLISH:
-            begin_program = self._programs.get(_key(BEGIN, size, layout))
             key = _key(POLISH, size, layout)
             polish_program = self._programs.get(key)
 
             def program(numbers: Float64, q: Float64) -> Any:
-                return self._polish(problem, key, polish_program, numbers, begin_program(numbers, q))
+                return self._polish(problem, key, polish_program, numbers, q)
 
         else:
             program = self._programs.get(_key(kind, size, layout))
@@ -222,10 +221,11 @@ class ObjectiveSearch:
         key: ObjectiveKey,
         program: Program,
         numbers: Annotated[Float64, "L N"],
-        state: Any,
+        q: Annotated[Float64, "L T nq"],
     ) -> Any:
-        """Polish from a state, in parts of the same steps whatever their number, until it is done or the deadline
+        """Polish from trajectories, in parts of the same steps whatever their number, until it is done or the deadline
         passes."""
+        state, _ = program(numbers, _unknown(program, q), np.int64(0))
         done = 0
         while True:
             with self._pace_lock:
@@ -251,6 +251,14 @@ class ObjectiveSearch:
                 f"solver jax_lm compiles what this structure of an objective needs ({len(missing)} programs), which no "
                 "deadline waits for; ask again later"
             )
+
+
+def _unknown(program: Any, q: Annotated[Float64, "L T nq"]) -> Any:
+    """Return the states of trajectories of which nothing is known yet, in the form that a program of the polish takes:
+    the trace, which would say that, too, takes seconds."""
+    form = program.args_info[0][1]
+    states = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), form)
+    return states._replace(q=q, iteration=np.full(len(q), -1))
 
 
 def _left(part: Any, q: Annotated[Float64, "L T nq"]) -> Any:

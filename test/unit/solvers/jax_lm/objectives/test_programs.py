@@ -36,7 +36,7 @@ def test_no_operation_is_left_to_a_library_that_crashes(
     if jax.default_backend() != "cpu":
         pytest.skip("of programs for CPUs")
     search = solver._objective_search()
-    [key] = [key for key in search.needed(problem) if key.kind == program.BEGIN]
+    [key] = [key for key in search.needed(problem) if key.kind == program.POLISH]
     with jax.enable_x64(True):
         text = program.objective_compilation(solver._runtime, key).compiled().as_text()
     if rewritten and "__ynn_fusion" not in text:
