@@ -1,6 +1,7 @@
 """Obstacles that are added, dragged and deleted on the page: the changes of its scene."""
 
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -30,7 +31,7 @@ class Obstacles:
         """The scene as it is now."""
         return self._scene
 
-    def add(self, kind: str, size: tuple[float, float, float], at: tuple[float, float, float]) -> str:
+    def add(self, kind: str, size: Sequence[float], at: tuple[float, float, float]) -> str:
         """Add an obstacle; return its id.
 
         Args:
@@ -73,7 +74,9 @@ class Obstacles:
         save_scene(self._scene, path, self._robot)
 
 
-def _shape(kind: str, size: tuple[float, float, float]) -> Shape:
+def _shape(kind: str, size: Sequence[float]) -> Shape:
+    if len(size) != 3:  # whatever a browser says
+        raise InvalidShapeError(f"the size of an obstacle has {len(size)} numbers; allowed are 3")
     x, y, z = (float(edge) for edge in size)
     if kind == "box":
         return Box(x, y, z)

@@ -36,8 +36,8 @@ from kinopt_ros.ros.moveit.scene_objects import (
     Body,
     moved,
     operation_error,
-    parts_unused,
     read_body,
+    refuse_parts,
     require_shapes,
 )
 from kinopt_ros.scene import changes
@@ -119,7 +119,7 @@ class SceneReader:
             return _remove_all if not id else lambda scene: _remove(scene, id)
         body = read_body(message, self.remarks.append)
         if message.operation == message.MOVE:
-            parts_unused(message, self.remarks.append)
+            refuse_parts(message)
             return lambda scene: changes.move(scene, id, self._T_root(scene, body))
         if message.operation not in (message.ADD, message.APPEND):
             raise operation_error(message)

@@ -93,11 +93,11 @@ def require_shapes(body: Body) -> None:
         raise InvalidShapeError(f"object {quoted(body.id)} has no primitives, meshes or planes")
 
 
-def parts_unused(message: Any, remark: Remark) -> None:
-    """Remark on what MOVE does not use of an object, as move_group does."""
-    given = [name for name in _PARTS if getattr(message, name)]
-    if given:
-        remark(f"{', '.join(given)} of object {quoted(message.id)} are not used: MOVE takes its pose alone")
+def refuse_parts(message: Any) -> None:
+    """Refuse what MOVE does not use here: move_group ignores shapes, but moves them by their poses."""
+    for name in _PARTS:
+        if getattr(message, name):
+            raise InvalidShapeError(f"object {quoted(message.id)} has {name}, which MOVE does not use here")
 
 
 def operation_error(message: Any) -> KinoptError:

@@ -14,7 +14,14 @@ from kinopt_ros.planning.servo.setup import PATIENCE, ServoSetup, servo_setup
 from kinopt_ros.planning.servo.stop import LEAD, is_at_rest_sooner, quickest_stop
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import sentence_of, trajectory_message
-from kinopt_ros.ros.motion.brakes import LATEST_BEGIN, LOOK_EVERY, brake_as_measured, brake_in, credible
+from kinopt_ros.ros.motion.brakes import (
+    LATEST_BEGIN,
+    LOOK_EVERY,
+    ON_THE_WAY,
+    brake_as_measured,
+    brake_in,
+    credible,
+)
 from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.motion.published import (
     EARLIEST_AT_ONCE,
@@ -38,7 +45,7 @@ _NOTHING = "no motion that this node has published is running"
 LEADS = (LEAD, 4 * LEAD, 16 * LEAD)
 """Times until a stop begins, ns, in the order of trial, besides its way to the controller: a busy machine needs longer
 until it is sent."""
-_AS_FAST, _HARDLY = 0.15, 0.03
+_AS_FAST, _HARDLY = 0.3, 0.05
 """Shares by which a joint may be faster or slower than its brake: of the velocity at its begin, or of the limit."""
 _MEASURED = 2e-3
 """Distance that measurements do not tell apart, rad or m."""
@@ -321,8 +328,11 @@ def _slows_down_in(
     brake: Commanded, setup: ServoSetup, state: RobotState, now: int, tolerance: float
 ) -> bool:
     """Check whether joints are about where, and as fast as, a brake has them at some time, as its controller may have
-    begun later: a robot whose brake was lost is near it for a while, but goes on at its speed."""
+    begun later: a robot whose brake was lost is near it for a while, but goes on at its speed. Before the brake can
+    have come nothing says so."""
     index, seen = setup.variables, state.seen(setup.variables, now)
+    if seen <= brake.start + state.way(index) + round(ON_THE_WAY * NANOSECONDS_PER_SECOND):
+        return True
     times = seen - np.arange(0, LATEST_BEGIN, LOOK_EVERY)
     position, velocity, _ = evaluate(brake.trajectory, (times - brake.start) / NANOSECONDS_PER_SECOND)
     away, off = setup.away(state.q[index], position), np.abs(velocity - state.seen_velocity[index])

@@ -37,6 +37,8 @@ def test_mistakes_leave_the_scene(obstacles: Obstacles) -> None:
     before = obstacles.scene
     with pytest.raises(InvalidShapeError, match="allowed are box, sphere, cylinder"):
         obstacles.add("teapot", (0.1, 0.1, 0.1), (0.0, 0.0, 0.0))
+    with pytest.raises(InvalidShapeError, match="has 2 numbers; allowed are 3"):
+        obstacles.add("box", (0.1, 0.1), (0.0, 0.0, 0.0))
     with pytest.raises(InvalidShapeError):
         obstacles.add("box", (0.1, -1.0, 0.1), (0.0, 0.0, 0.0))
     with pytest.raises(InvalidShapeError):
