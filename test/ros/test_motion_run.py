@@ -20,7 +20,7 @@ from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.ros.messages.conversions import trajectory_message
 from kinopt_ros.ros.motion import run
 from kinopt_ros.ros.motion.brakes import commanded_of
-from kinopt_ros.ros.motion.controller_hand_over import ControllerError
+from kinopt_ros.ros.motion.controller_hand_over import NoControllerError
 from kinopt_ros.ros.motion.controllers import ChosenControllers, commanded
 from kinopt_ros.ros.motion.last_look import LastLook, PlannedFor
 from kinopt_ros.ros.motion.output import MotionOutput
@@ -191,9 +191,9 @@ def test_motions_are_split_among_controllers() -> None:
         (arm, list(ARM)),
         (hand, ["panda_finger_joint1"]),
     ]
-    with pytest.raises(ControllerError, match="none of the controllers hand moves panda_joint2"):
+    with pytest.raises(NoControllerError, match="none of the controllers hand moves panda_joint2"):
         chosen.split(message, PANDA, PANDA.default_q, ["hand"])
-    with pytest.raises(ControllerError, match="unknown controller 'leg'"):
+    with pytest.raises(NoControllerError, match="unknown controller 'leg'"):
         chosen.split(message, PANDA, PANDA.default_q, ["leg"])
 
 
@@ -206,7 +206,7 @@ def test_two_controllers_that_command_the_same_joint_are_refused() -> None:
     robot = replace(PANDA, groups=groups)
     chosen = World({"one": Controller(), "other": Controller()}, words=("one=a", "other=b")).chosen
     assert len(chosen.split(JointTrajectory(joint_names=[ARM[0]]), robot, robot.default_q)) == 1
-    with pytest.raises(ControllerError, match="two controllers move panda_joint2"):
+    with pytest.raises(NoControllerError, match="two controllers move panda_joint2"):
         chosen.split(JointTrajectory(joint_names=[ARM[0], ARM[2]]), robot, robot.default_q)
 
 

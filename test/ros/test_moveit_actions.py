@@ -493,7 +493,7 @@ def test_controllers_by_name(moving: Moving) -> None:
     for name, said in (("hand_controller", "moves panda_joint1"), ("leg_controller", "unknown controller")):
         goal = moving.types.action.ExecuteTrajectory.Goal(trajectory=trajectory, controller_names=[name])
         status, result = moving.send(moving.execute, goal).result()
-        assert status == ABORTED
+        assert (status, result.error_code.val) == (ABORTED, result.error_code.CONTROL_FAILED)
         assert said in result.error_code.message
     goal = moving.types.action.ExecuteTrajectory.Goal(
         trajectory=trajectory, controller_names=["panda_arm_controller"]

@@ -51,7 +51,8 @@ class ControllerError(KinoptError):
 
 
 class NoControllerError(ControllerError):
-    """A controller that is named does not run."""
+    """A controller that is named does not run, or no single one does what a motion asks for. move_group answers both
+    alike."""
 
     status = Status.CONTROL_FAILED
 

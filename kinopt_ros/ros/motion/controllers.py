@@ -23,6 +23,7 @@ from kinopt_ros.ros.motion.controller_hand_over import (
     ControllerHandOver,
     Ended,
     Execution,
+    NoControllerError,
 )
 from kinopt_ros.ros.robot.controller_names import (
     SEVERAL,
@@ -217,12 +218,12 @@ class ChosenControllers:
             names: controllers that may do it; none: any.
 
         Raises:
-            ControllerError: none of them moves a joint of the motion.
+            NoControllerError: one that is named does not exist, or not just one moves a joint of the motion.
             KinoptError: the parameters do not fit the robot.
         """
         for name in names:
             if name not in self.clients:
-                raise ControllerError(
+                raise NoControllerError(
                     f"unknown controller {quoted(name)}; known: {shortened(list(self.clients))}"
                 )
         if self._words is None:
@@ -237,13 +238,13 @@ class ChosenControllers:
                 continue
             twice = [joint for joint in joints if any(joint in part.message.joint_names for part in parts)]
             if twice:  # one may hold what the other moves
-                raise ControllerError(
+                raise NoControllerError(
                     f"two controllers move {shortened(twice)} (parameter {SEVERAL}): name one of them"
                 )
             left = [joint for joint in left if joint not in own]
             parts.append(Part(self.clients[name], _of(_only(message, own), joints, robot, q)))
         if left:
-            raise ControllerError(
+            raise NoControllerError(
                 f"none of the controllers {shortened(list(names or self.clients))} moves {shortened(left)} "
                 f"(parameter {SEVERAL})"
             )
@@ -356,7 +357,7 @@ def _of(
     """Return a motion with all joints of a controller."""
     missing: list[Any] = [name for name in message.joint_names if name not in joints]
     if missing:
-        raise ControllerError(
+        raise NoControllerError(
             f"the motion moves {shortened(missing)}, which parameter controller_joints leaves out"
         )
     return whole_controller(message, list(joints), [float(q[robot.variable_index[name]]) for name in joints])
