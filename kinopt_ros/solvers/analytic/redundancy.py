@@ -38,4 +38,4 @@ def is_redundant(axes: Axes, tip: Annotated[Float64, "3"]) -> bool:
         columns = np.concatenate([np.cross(turned, moved[-1] - moved[:-1]), turned], axis=1)
         values = np.linalg.svd(columns, compute_uv=False)
         ratios.append(values[-1] / values[0])
-    return max(ratios) < _LEAST
+    return bool(max(ratios) < _LEAST)
