@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 from trajectory_msgs.msg import JointTrajectory
 
+from kinopt_msgs.msg import MotionReport
 from kinopt_msgs.srv import SolveIK
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.ros.client.client import Client, NodeTimeoutError
@@ -28,6 +29,8 @@ _ARRIVED = 1e-6
 _LATE_SECONDS = 10.0
 """Time that the robot may take longer than its motion on a busy machine, s."""
 _COMPILED_SECONDS = 3600.0
+_TIMES = 10
+"""Times that a motion is asked for while joint states come late."""
 """Longest time to wait for the node's compilers, s: whoever looks on can end it."""
 _SHOWN = 4
 """Number of points shown from either end of the trajectory."""
@@ -143,7 +146,7 @@ def _show_motion(
         highlight=False,
         soft_wrap=True,
     )
-    report, trajectory = client.move_to(target, patience=_COMPILED_SECONDS)
+    report, trajectory = _move(console, client, target)
     console.rule("same pose on /kinopt/target_pose: motion on /kinopt/joint_trajectory")
     if report.status.code != report.status.SUCCESS or trajectory is None:
         console.print(
@@ -166,6 +169,18 @@ def _show_motion(
         soft_wrap=True,
     )
     return _follow(console, client, robot, trajectory, report.duration)
+
+
+def _move(
+    console: Console, client: Client, target: PoseStamped
+) -> tuple[MotionReport, JointTrajectory | None]:
+    """Ask for a motion; where joint states come late, as beside compilers, ask again."""
+    for _ in range(_TIMES):
+        report, trajectory = client.move_to(target, patience=_COMPILED_SECONDS)
+        if report.status.code != report.status.ROBOT_STATE_STALE:
+            break
+        console.print("Joint states come late, the machine is busy: asked again.", highlight=False)
+    return report, trajectory
 
 
 def _follow(
