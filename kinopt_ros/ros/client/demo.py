@@ -29,9 +29,9 @@ _ARRIVED = 1e-6
 _LATE_SECONDS = 10.0
 """Time that the robot may take longer than its motion on a busy machine, s."""
 _COMPILED_SECONDS = 3600.0
+"""Longest time to wait for the node's compilers, s: whoever looks on can end it."""
 _TIMES = 10
 """Times that a motion is asked for while joint states come late."""
-"""Longest time to wait for the node's compilers, s: whoever looks on can end it."""
 _SHOWN = 4
 """Number of points shown from either end of the trajectory."""
 
