@@ -96,15 +96,18 @@ def gone_on(
     velocity: Annotated[Float64, "n"],
     seconds: float | Annotated[Float64, "n"],
 ) -> Annotated[Float64, "n"]:
-    """Return where joints are after some time at a velocity (s, or one for each): no farther than their limits, unless
-    they are beyond them already. One that slows down at its limit would be taken to go on through it, and be told to
-    rest there."""
+    """Return where joints are after some time at a velocity (s, or one for each), ``inside_limits``."""
+    return inside_limits(setup, position + seconds * velocity, position)
+
+
+def inside_limits(
+    setup: ServoSetup, position: Annotated[Float64, "n"], measured: Annotated[Float64, "n"]
+) -> Annotated[Float64, "n"]:
+    """Return where joints are taken to be that were measured before: no farther than their limits, unless they were
+    beyond them. One that slows down at its limit would be taken to go on through it, and be told to rest there."""
     limits, index = setup.robot.limits, setup.variables
-    return np.clip(
-        position + seconds * velocity,
-        np.minimum(limits.lower[index], position),
-        np.maximum(limits.upper[index], position),
-    )
+    lower, upper = np.minimum(limits.lower[index], measured), np.maximum(limits.upper[index], measured)
+    return np.clip(position, lower, upper)
 
 
 def spread(earliest: float, latest: float) -> list[float]:

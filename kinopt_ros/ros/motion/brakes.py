@@ -10,7 +10,13 @@ import numpy as np
 from trajectory_msgs.msg import JointTrajectory as TrajectoryMessage
 
 from kinopt_ros.array import Float64
-from kinopt_ros.planning.servo.brake import brake_from_any, brake_on_the_way, gone_on, spread
+from kinopt_ros.planning.servo.brake import (
+    brake_from_any,
+    brake_on_the_way,
+    gone_on,
+    inside_limits,
+    spread,
+)
 from kinopt_ros.planning.servo.commanded import Commanded
 from kinopt_ros.planning.servo.session import LAG
 from kinopt_ros.planning.servo.setup import ServoSetup, servo_setup
@@ -161,9 +167,16 @@ def _gone_on_in(
     """Return states at some times of a motion of joints that were in it at another one, ``seen``, when they were
     measured: that says how far beside the motion they are, and the motion how it goes on from there."""
     then = commanded.at(seen)
-    beside = setup.as_commanded(state.q[setup.variables], then.position) - then.position
+    measured = setup.as_commanded(state.q[setup.variables], then.position)
     at = [commanded.at(time) for time in times]
-    return [MotionState(one.position + beside, one.velocity, one.acceleration) for one in at]
+    return [
+        MotionState(
+            inside_limits(setup, one.position + measured - then.position, measured),
+            one.velocity,
+            one.acceleration,
+        )
+        for one in at
+    ]
 
 
 def _ways(setup: ServoSetup, state: RobotState) -> list[float]:
@@ -207,7 +220,10 @@ def _times_in(
     position, velocity, _ = evaluate(commanded.trajectory, seconds)
     index = setup.variables
     away = setup.away(state.q[index], position)
-    off = np.abs(velocity - state.seen_velocity[index]) * LAG / NANOSECONDS_PER_SECOND
+    seen = state.seen_velocity[index]
+    # The way lately, of a driver that measures no velocities, is of before: it says nothing where joints slow down.
+    off = np.where((state.velocity[index] == 0.0) & (seen != 0.0), 0.0, np.abs(velocity - seen))
+    off *= LAG / NANOSECONDS_PER_SECOND
     unlike = (away + off).max(axis=1)
     behind = times <= measured
     best = int(np.argmin(np.where(behind, unlike, np.inf)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Annotated, Any
 
@@ -203,3 +204,24 @@ def test_a_joint_that_slows_down_at_its_limit_is_not_told_to_rest_beyond_it() ->
     running = Published(trajectory_message(moving, "base"), PANDA, START)
     stop = trajectory_from_message(brake_of(in_it(state, now), running))
     assert stop.position[-1][0] <= PANDA.limits.upper[0] + 1e-9
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_joint_whose_velocity_nobody_measures_is_not_told_to_rest_beyond_its_limit(seed: int) -> None:
+    """The way lately is faster than a joint that slows down, so it was taken for an earlier time of its motion, and
+    beyond its limit: by up to 35 mrad, from where every motion was refused."""
+    rng = np.random.default_rng(seed)
+    start, goal = PANDA.default_q.copy(), PANDA.default_q.copy()
+    joint = int(rng.integers(7))
+    goal[joint] = PANDA.limits.upper[joint]
+    start[joint] = goal[joint] - 1.0
+    moving = plan_joint_motion(PANDA, ARM, start, np.zeros(PANDA.nq), goal, 1.0, 1.0).trajectory
+    for share in (0.85, 0.9, 0.95, 0.98):
+        t = share * moving.duration
+        now = START + round(t * 1e9)
+        state = measured(moving, t, 0.0, now)
+        before = measured(moving, t - 0.05, 0.0, now)
+        state = replace(state, velocity=np.zeros(PANDA.nq), drift=(state.q - before.q) / 0.05)
+        end = trajectory_from_message(brake_of(in_it(state, now), published(moving)))
+        assert end.position[-1][joint] <= PANDA.limits.upper[joint] + 1e-3
+        assert beyond(moving, end.position[-1:]) <= 1e-3
