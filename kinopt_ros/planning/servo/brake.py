@@ -26,7 +26,7 @@ _ENDING = 0.03
 _LONGER, _HARDEST, _SLOWEST, _LONGEST = 1.08, 0.6, 4.0, 1.0
 """Factor between two times that are tried, times the quickest brake from and up to which they are, and seconds up to
 which they are in any case."""
-_SOON = 2.5
+SOON = 2.5
 """Times the quickest brake that one may take before one is preferred that is less kind."""
 _LATER = 0.02
 """Seconds that a brake may take beyond the end of its motion."""
@@ -120,7 +120,7 @@ def brake_from_any(
     setup: ServoSetup,
     states: Sequence[MotionState],
     ahead: tuple[Commanded, int, int] | None = None,
-    soon: float = _SOON,
+    soon: float = SOON,
 ) -> JointTrajectory:
     """Return a brake of two points, as ``brake_on_the_way``, that keeps the limits of velocity and acceleration from
     whichever of some states a controller has the joints in when it comes, and goes no farther than the joints may: to

@@ -11,6 +11,7 @@ from trajectory_msgs.msg import JointTrajectory as TrajectoryMessage
 
 from kinopt_ros.array import Float64
 from kinopt_ros.planning.servo.brake import (
+    SOON,
     brake_from_any,
     brake_on_the_way,
     gone_on,
@@ -103,7 +104,12 @@ def brake_of(context: Context, running: Published) -> TrajectoryMessage:
 
 
 def brake_in(
-    context: Context, setup: ServoSetup, commanded: Commanded, state: RobotState, now: int
+    context: Context,
+    setup: ServoSetup,
+    commanded: Commanded,
+    state: RobotState,
+    now: int,
+    soon: float = SOON,
 ) -> JointTrajectory:
     """Return the brake of joints that were told to do a motion, from where that may be done by now, or else from where
     they are measured; a controller gets its second point.
@@ -114,9 +120,10 @@ def brake_in(
         commanded: the motion, in the time of the node's clock.
         state: of the robot, as measured.
         now: when the brake is made, ns of the node's clock.
+        soon: as of ``brake_from_any``.
     """
     states, times = _where(setup, commanded, state, now, context)
-    return brake_from_any(setup, states, None if times is None else (commanded, *times))
+    return brake_from_any(setup, states, None if times is None else (commanded, *times), soon)
 
 
 def _now(context: Context) -> int:

@@ -197,7 +197,7 @@ def check_keeps_stamps(motion: Commanded, setup: ServoSetup, state: RobotState, 
     position, velocity, _ = evaluate(motion.trajectory, seconds)
     beside = setup.away(measured, position).max(axis=1)
     best = int(np.argmin(beside))
-    if beside[best] + _ALIKE < away and _share(velocity[best], setup, state) < _SLOWER:
+    if beside[best] + _ALIKE < away and share_of(velocity[best], setup, state) < _SLOWER:
         late = (then - int(times[best])) / NANOSECONDS_PER_SECOND
         raise StartStateError(
             f"the robot is {late:.2g} s behind the motion that it is in, and slower, as by a controller that slows "
@@ -205,12 +205,12 @@ def check_keeps_stamps(motion: Commanded, setup: ServoSetup, state: RobotState, 
         )
 
 
-def _share(wanted: Annotated[Float64, "n"], setup: ServoSetup, state: RobotState) -> float:
-    """Return how fast joints are measured, as a share of velocities that are wanted; 1 where these say nothing."""
+def share_of(wanted: Annotated[Float64, "n"], setup: ServoSetup, state: RobotState) -> float:
+    """Return how fast joints are measured, as a share of velocities that are wanted; NaN where these are too low."""
     limits = setup.unscaled.velocity
     one, other = wanted / limits, state.seen_velocity[setup.variables] / limits
     fastest = float(np.abs(one).max())
-    return float(one @ other / (one @ one)) if fastest > _SLOWEST else 1.0
+    return float(one @ other / (one @ one)) if fastest > _SLOWEST else np.nan
 
 
 def check_clock(state: RobotState, setup: ServoSetup, earliest: float = EARLIEST) -> None:

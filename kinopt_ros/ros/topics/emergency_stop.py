@@ -10,6 +10,7 @@ import numpy as np
 from kinopt_ros.array import Float64
 from kinopt_ros.errors import KinoptError, StartStateError
 from kinopt_ros.planning.servo.commanded import Commanded
+from kinopt_ros.planning.servo.session import LAG
 from kinopt_ros.planning.servo.setup import PATIENCE, ServoSetup, servo_setup
 from kinopt_ros.planning.servo.stop import LEAD, is_at_rest_sooner, quickest_stop
 from kinopt_ros.ros.context import Context
@@ -29,6 +30,7 @@ from kinopt_ros.ros.motion.published import (
     check_clock,
     check_keeps_stamps,
     followed,
+    share_of,
 )
 from kinopt_ros.ros.motion.rights import Stop
 from kinopt_ros.ros.motion.stop_watch import WATCHED, Stopped, StopWatch
@@ -45,6 +47,14 @@ _NOTHING = "no motion that this node has published is running"
 LEADS = (LEAD, 4 * LEAD, 16 * LEAD)
 """Times until a stop begins, ns, in the order of trial, besides its way to the controller: a busy machine needs longer
 until it is sent."""
+_EVERY = 1_000_000
+"""Time between two looks at how far behind its motion a robot is, ns."""
+_SLOW_BESIDE = 0.01
+"""How far beside its motion a robot may be that is too slow to say whether it is in time, rad or m."""
+_NOT_SLOWER = 0.02
+"""Share of its velocity by which a motion may be done slower or faster that is done in time."""
+_SOON = 1.5
+"""As ``soon`` of brakes: an emergency may pull harder than a cancel."""
 _AS_FAST, _HARDLY = 0.3, 0.05
 """Shares by which a joint may be faster or slower than its brake: of the velocity at its begin, or of the limit."""
 _MEASURED = 2e-3
@@ -236,7 +246,7 @@ class EmergencyStop:
             velocity = np.zeros_like(velocity) if still else velocity
             brake = brake_as_measured(setup, state, velocity, published.at(now).position)
         else:
-            brake = brake_in(self._context, setup, published, state, now)
+            brake = brake_in(self._context, setup, published, state, now, _SOON)
         if not claim.publish(trajectory_message(brake, robot.root_link), robot, from_here=True):
             return "the stop motion came too late"
         self._stopped[-1] = replace(
@@ -317,11 +327,19 @@ class EmergencyStop:
 
 
 def _is_beside(motion: Commanded, setup: ServoSetup, state: RobotState, now: int) -> bool:
-    """Check whether joints are beside where a motion should have them: a controller would hurry to where a stop leaves
-    that, a few ms later. One that slows motions down (a speed slider) falls behind more and more."""
-    index = setup.variables
-    wanted = motion.at(state.seen(index, now)).position
-    return bool((setup.away(state.q[index], wanted) > _MEASURED).any())
+    """Check whether joints are beside where a motion should have them, by more than drives lag: a controller would
+    hurry to where a stop leaves that, a few ms later. One that slows motions down (a speed slider) falls behind more
+    and more, and is slower; joints behind drives are where, and as fast as, the motion had them a moment ago."""
+    index, seen = setup.variables, state.seen(setup.variables, now)
+    times = seen - np.arange(0, LAG, _EVERY)
+    position, velocity, _ = evaluate(motion.trajectory, (times - motion.start) / NANOSECONDS_PER_SECOND)
+    beside = setup.away(state.q[index], position).max(axis=1)
+    if beside[0] <= _MEASURED:
+        return False
+    best = int(np.argmin(beside))
+    share = share_of(velocity[best], setup, state)
+    in_time = beside[0] <= _SLOW_BESIDE if np.isnan(share) else abs(share - 1.0) <= _NOT_SLOWER
+    return not (beside[best] <= _MEASURED and in_time)
 
 
 def _slows_down_in(
