@@ -46,8 +46,16 @@ def main(urdf: str, folder: str, file: str) -> int:
         "/simulated_robot": simulated,
     }
     parameters = {name: {"ros__parameters": values} for name, values in nodes.items() if values}
-    Path(file).write_text(yaml.safe_dump(parameters, sort_keys=False), encoding="utf-8")
+    Path(file).write_text(yaml.dump(parameters, Dumper=WithoutAliases, sort_keys=False), encoding="utf-8")
     return 0
+
+
+class WithoutAliases(yaml.SafeDumper):
+    """Writes what comes twice twice: ROS reads no aliases."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        """Write no alias."""
+        return True
 
 
 def read(file: Path) -> Any:

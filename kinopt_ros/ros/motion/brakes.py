@@ -23,7 +23,7 @@ from kinopt_ros.planning.servo.session import LAG
 from kinopt_ros.planning.servo.setup import ServoSetup, servo_setup
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import trajectory_from_message, trajectory_message
-from kinopt_ros.ros.motion.published import Published
+from kinopt_ros.ros.motion.published import Published, share_of
 from kinopt_ros.ros.robot.joint_states import FASTER, LATEST, RobotState
 from kinopt_ros.ros.robot.parameters import MOST_DELAY
 from kinopt_ros.trajectory.braking import MotionState
@@ -43,6 +43,10 @@ _EARLIEST_BEGIN = round(MOST_DELAY * NANOSECONDS_PER_SECOND)
 _STALE = 25_000_000
 """Time to make a brake, ns, after which it is made once more: if the process slept, the robot is by then farther than
 it was made for."""
+_IN_TIME, _FASTEST = 0.07, 1.5
+"""Share of its velocity by which a motion that is done in time may be slower or faster, and the most that counts."""
+_PASSES = 0.02
+"""Share of a joint's limit of velocity by which it is faster than in a motion that it only passes by."""
 _ALIKE = 2e-3
 """Difference between states that measurements do not tell apart, rad or m."""
 
@@ -172,15 +176,20 @@ def _gone_on_in(
     setup: ServoSetup, commanded: Commanded, state: RobotState, seen: int, times: list[int]
 ) -> list[MotionState]:
     """Return states at some times of a motion of joints that were in it at another one, ``seen``, when they were
-    measured: that says how far beside the motion they are, and the motion how it goes on from there."""
+    measured: that says how far beside the motion they are, and how much slower or faster they do it, and the motion how
+    it goes on from there."""
     then = commanded.at(seen)
     measured = setup.as_commanded(state.q[setup.variables], then.position)
     at = [commanded.at(time) for time in times]
+    share = share_of(then.velocity, setup, state)
+    if np.isnan(share) or abs(share - 1.0) <= _IN_TIME:
+        share = 1.0
+    share = min(max(share, 0.0), _FASTEST)
     return [
         MotionState(
             inside_limits(setup, one.position + measured - then.position, measured),
-            one.velocity,
-            one.acceleration,
+            share * one.velocity,
+            share * share * one.acceleration,
         )
         for one in at
     ]
@@ -216,6 +225,12 @@ def _carried_on(
     return setup.as_commanded(gone_on(setup, state.q[setup.variables], velocity, seconds), near)
 
 
+def _is_faster(state: RobotState, setup: ServoSetup, wanted: Annotated[Float64, "n"]) -> bool:
+    """Check whether joints are measured to be much faster than a motion where they are: they only pass by."""
+    measured = np.abs(state.velocity[setup.variables])
+    return bool((measured > _FASTEST * np.abs(wanted) + _PASSES * setup.unscaled.velocity).any())
+
+
 def _times_in(
     setup: ServoSetup, commanded: Commanded, state: RobotState, measured: int, tolerance: float
 ) -> tuple[int, int] | None:
@@ -236,7 +251,7 @@ def _times_in(
     best = int(np.argmin(np.where(behind, unlike, np.inf)))
     if unlike.min() + _ALIKE < unlike[best]:
         best = int(np.argmin(unlike))
-    if away[best].max() > tolerance:
+    if away[best].max() > tolerance or _is_faster(state, setup, velocity[best]):
         return None
     alike = times[(behind == behind[best]) & (unlike <= unlike[best] + _ALIKE)]
     first, last = int(alike.min()), int(alike.max())  # many, where the joints stand or hardly move

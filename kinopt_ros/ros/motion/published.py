@@ -31,7 +31,7 @@ EARLIEST_AT_ONCE = -0.02
 _DRIVE, _SLOW, _EVERY = 15_000_000, 500_000_000, 2_500_000
 """How far behind its motion a robot is by its drives in any case, and how far one is looked for whose controller slows
 motions down, ns; and the time between two looks."""
-_SLOWER, _SLOWEST = 0.93, 0.05
+_SLOWER, _SLOWEST = 0.93, 0.1
 """Share of a motion's velocity below which it is slowed down; and the share of a limit from which velocities say so."""
 _THERE = 10.0 / np.sqrt(3.0)
 """Largest acceleration of a quintic from rest to rest over 1 rad in 1 s, rad/s^2."""
@@ -206,9 +206,12 @@ def check_keeps_stamps(motion: Commanded, setup: ServoSetup, state: RobotState, 
 
 
 def share_of(wanted: Annotated[Float64, "n"], setup: ServoSetup, state: RobotState) -> float:
-    """Return how fast joints are measured, as a share of velocities that are wanted; NaN where these are too low."""
-    limits = setup.unscaled.velocity
-    one, other = wanted / limits, state.seen_velocity[setup.variables] / limits
+    """Return how fast joints are measured, as a share of velocities that are wanted: NaN where these are too low to
+    say, 1 where nobody measures velocities, as the way lately is no measure of the moment."""
+    limits, measured = setup.unscaled.velocity, state.velocity[setup.variables]
+    if not measured.any() and state.seen_velocity[setup.variables].any():
+        return 1.0
+    one, other = wanted / limits, measured / limits
     fastest = float(np.abs(one).max())
     return float(one @ other / (one @ one)) if fastest > _SLOWEST else np.nan
 

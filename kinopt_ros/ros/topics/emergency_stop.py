@@ -49,7 +49,7 @@ LEADS = (LEAD, 4 * LEAD, 16 * LEAD)
 until it is sent."""
 _EVERY = 1_000_000
 """Time between two looks at how far behind its motion a robot is, ns."""
-_SLOW_BESIDE = 0.01
+_SLOW_BESIDE = 0.015
 """How far beside its motion a robot may be that is too slow to say whether it is in time, rad or m."""
 _NOT_SLOWER = 0.02
 """Share of its velocity by which a motion may be done slower or faster that is done in time."""

@@ -10,7 +10,8 @@ from support.pages import ROOT
 from kinopt_ros.robot.sources import find_robot
 
 EXAMPLE = ROOT / "examples" / "moveit_parameters.py"
-LIMITS = {"joint_limits": {"panda_joint1": {"has_acceleration_limits": True, "max_acceleration": 3.75}}}
+LIMIT = {"has_acceleration_limits": True, "max_acceleration": 3.75}
+LIMITS = {"joint_limits": {"panda_joint1": LIMIT, "panda_joint2": LIMIT}}
 ARM = {"type": "FollowJointTrajectory", "joints": [f"panda_joint{i}" for i in range(1, 8)]}
 HAND = {"type": "GripperCommand", "joints": ["panda_finger_joint1"]}
 CONTROLLERS = {
@@ -33,6 +34,9 @@ def test_a_configuration_becomes_parameters(tmp_path: Path, capsys: pytest.Captu
     (config / "moveit_controllers.yaml").write_text(yaml.safe_dump(CONTROLLERS), encoding="utf-8")
     file = tmp_path / "kinopt.yaml"
     assert runpy.run_path(str(EXAMPLE))["main"](str(urdf), str(tmp_path), str(file)) == 0
+    assert not [
+        event for event in yaml.parse(file.read_text()) if isinstance(event, yaml.AliasEvent)
+    ]  # ROS reads none
     written = yaml.safe_load(file.read_text(encoding="utf-8"))
     assert written["/**"]["ros__parameters"] == {
         "robot_description": urdf.read_text(encoding="utf-8"),

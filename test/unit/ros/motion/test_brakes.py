@@ -225,3 +225,37 @@ def test_a_joint_whose_velocity_nobody_measures_is_not_told_to_rest_beyond_its_l
         end = trajectory_from_message(brake_of(in_it(state, now), published(moving)))
         assert end.position[-1][joint] <= PANDA.limits.upper[joint] + 1e-3
         assert beyond(moving, end.position[-1:]) <= 1e-3
+
+
+@pytest.mark.parametrize("scale", [0.3, 0.5, 0.8])
+@pytest.mark.parametrize("share", [0.4, 0.6, 0.75])
+def test_a_robot_that_is_slowed_down_brakes_from_as_fast_as_it_is(scale: float, share: float) -> None:
+    """It was taken to be as fast as its motion, and led up to three times as far."""
+    moving = motion(3)
+    t = share * moving.duration
+    now = START + round(1e9 * t / scale) if t / scale - t < 0.4 else START + round(1e9 * (t + 0.4))
+    state = measured(moving, t, 0.0, now)
+    state = replace(state, velocity=scale * state.velocity)
+    end = trajectory_from_message(brake_of(in_it(state, now), published(moving)))
+    states = [
+        np.array([state.q[:7], end.position[-1]]),
+        np.array([state.velocity[:7], np.zeros(7)]),
+        np.zeros((2, 7)),
+    ]
+    done = JointTrajectory(ARM, np.array([0.0, end.duration]), *states)
+    _, velocity, acceleration = evaluate(done, np.linspace(0.0, end.duration, 201))
+    assert (np.abs(velocity) <= 1.05 * np.abs(velocity[0]) + 0.05 * VELOCITY).all()
+    assert (np.abs(acceleration) <= 1.7 * ACCELERATION).all()
+    fastest = np.abs(state.velocity[:7] / VELOCITY).max()
+    assert end.duration <= max(0.15, 2.5 * fastest * (VELOCITY / ACCELERATION).max())
+
+
+def test_a_robot_that_passes_the_end_of_its_motion_is_not_stopped_within_no_time() -> None:
+    """It was taken to be at rest there already: 20 times a limit of acceleration."""
+    moving = motion(3)
+    now = START + round(1e9 * moving.duration) + 200_000_000
+    state = measured(moving, moving.duration, 0.0, now)
+    state = replace(state, velocity=np.append(0.4 * VELOCITY, state.velocity[7:]))
+    end = trajectory_from_message(brake_of(in_it(state, now), published(moving)))
+    assert end.duration >= 0.4 * (VELOCITY / ACCELERATION).max() * 0.4
+    assert end.duration > 0.05

@@ -145,6 +145,23 @@ def test_a_robot_that_is_slowed_down_does_not_leave_its_motion(
         check_keeps_stamps(motion, setup, made.of(PANDA), now)
 
 
+@pytest.mark.parametrize("lag", [0.02, 0.04, 0.08])
+def test_a_driver_that_measures_no_velocities_may_lag(lag: float) -> None:
+    """A third of what takes over from a motion was refused, as if the motion were slowed down."""
+    setup = servo_setup(PANDA, PANDA.root_link, PANDA.root_link, tuple(ARM))
+    limits = (getattr(PANDA.limits, name)[:7] for name in ("velocity", "acceleration", "jerk"))
+    move = point_to_point(tuple(ARM), PANDA.default_q[:7], PANDA.default_q[:7] + 1.0, *limits)
+    motion = Commanded(move, NOW, NOW, NOW)
+    for share in (0.2, 0.4, 0.6, 0.8, 0.95):
+        now = NOW + round(1e9 * share * move.time[-1])
+        made = JointStates()
+        for before in range(40, -1, -4):
+            at = now - before * 1_000_000
+            there = motion.at(at - round(1e9 * lag))
+            made.update(JointState(name=ARM, position=there.position.tolist()), at, at)
+        check_keeps_stamps(motion, setup, made.of(PANDA), now)
+
+
 def test_without_a_delay_a_motion_begins_when_it_comes() -> None:
     assert begin_of(motion(), PANDA, states(0.0).of(PANDA), NOW, 0.0) is None
 
