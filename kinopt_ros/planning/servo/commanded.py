@@ -46,8 +46,11 @@ class Commanded:
         row = int(np.searchsorted(self.times, time))
         if self.times[row] == time:
             return self._waypoint(row)
-        seconds = np.array([(time - self.start) / NANOSECONDS_PER_SECOND])
-        return MotionState(*(rows[0] for rows in evaluate(self.trajectory, seconds)))
+        return MotionState(*(rows[0] for rows in self.at_all(np.array([time]))))
+
+    def at_all(self, times: Annotated[Int64, "K"]) -> tuple[Annotated[Float64, "K n"], ...]:
+        """Return positions, velocities and accelerations at times (ns of the clock)."""
+        return evaluate(self.trajectory, (times - self.start) / NANOSECONDS_PER_SECOND)
 
     def near_waypoint(self, time: int) -> int:
         """Return a time (ns of the clock), moved to a waypoint if one is within a millisecond.

@@ -23,11 +23,10 @@ from kinopt_ros.planning.servo.session import LAG
 from kinopt_ros.planning.servo.setup import ServoSetup, servo_setup
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import trajectory_from_message, trajectory_message
-from kinopt_ros.ros.motion.published import Published, share_of
+from kinopt_ros.ros.motion.published import ALIKE, LATEST_BEGIN, LOOK_EVERY, Published, share_of
 from kinopt_ros.ros.robot.joint_states import FASTER, LATEST, RobotState
 from kinopt_ros.ros.robot.parameters import MOST_DELAY
 from kinopt_ros.trajectory.braking import MotionState
-from kinopt_ros.trajectory.interpolation import evaluate
 from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND, JointTrajectory
 
 BEYOND = 0.1
@@ -36,8 +35,6 @@ FARTHEST = 1e6
 """Farthest that a joint without limits may be measured from 0, rad or m."""
 ON_THE_WAY = 0.03
 """Longest time that a brake is on its way, s, besides that of the slowest joint states lately."""
-LATEST_BEGIN, LOOK_EVERY = 500_000_000, 2_500_000
-"""How far a controller may be behind a motion, ns, and the time between two looks at where it is."""
 _EARLIEST_BEGIN = round(MOST_DELAY * NANOSECONDS_PER_SECOND)
 """How far one may be ahead of it that does not keep stamps, ns."""
 _STALE = 25_000_000
@@ -47,8 +44,6 @@ _IN_TIME, _FASTEST = 0.07, 1.5
 """Share of its velocity by which a motion that is done in time may be slower or faster, and the most that counts."""
 _PASSES = 0.02
 """Share of a joint's limit of velocity by which it is faster than in a motion that it only passes by."""
-_ALIKE = 2e-3
-"""Difference between states that measurements do not tell apart, rad or m."""
 
 
 def credible(setup: ServoSetup, state: RobotState) -> bool:
@@ -182,9 +177,8 @@ def _gone_on_in(
     measured = setup.as_commanded(state.q[setup.variables], then.position)
     at = [commanded.at(time) for time in times]
     share = share_of(then.velocity, setup, state)
-    if np.isnan(share) or abs(share - 1.0) <= _IN_TIME:
-        share = 1.0
-    share = min(max(share, 0.0), _FASTEST)
+    in_time = np.isnan(share) or abs(share - 1.0) <= _IN_TIME
+    share = 1.0 if in_time else min(max(share, 0.0), _FASTEST)
     return [
         MotionState(
             inside_limits(setup, one.position + measured - then.position, measured),
@@ -238,8 +232,7 @@ def _times_in(
     when they were measured: a controller may have begun later; or sooner, if it does not keep stamps. None: they were
     not in it."""
     times = measured + np.arange(_EARLIEST_BEGIN, -LATEST_BEGIN, -LOOK_EVERY)
-    seconds = (times - commanded.start) / NANOSECONDS_PER_SECOND
-    position, velocity, _ = evaluate(commanded.trajectory, seconds)
+    position, velocity, _ = commanded.at_all(times)
     index = setup.variables
     away = setup.away(state.q[index], position)
     seen = state.seen_velocity[index]
@@ -249,10 +242,10 @@ def _times_in(
     unlike = (away + off).max(axis=1)
     behind = times <= measured
     best = int(np.argmin(np.where(behind, unlike, np.inf)))
-    if unlike.min() + _ALIKE < unlike[best]:
+    if unlike.min() + ALIKE < unlike[best]:
         best = int(np.argmin(unlike))
     if away[best].max() > tolerance or _is_faster(state, setup, velocity[best]):
         return None
-    alike = times[(behind == behind[best]) & (unlike <= unlike[best] + _ALIKE)]
+    alike = times[(behind == behind[best]) & (unlike <= unlike[best] + ALIKE)]
     first, last = int(alike.min()), int(alike.max())  # many, where the joints stand or hardly move
     return (max(first, last - LAG), last) if behind[best] else (first, min(last, first + LAG))

@@ -17,20 +17,20 @@ from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.messages.conversions import trajectory_from_message
 from kinopt_ros.ros.robot.joint_states import LATEST, RobotState
 from kinopt_ros.ros.robot.parameters import MOST_DELAY, START_DELAY
-from kinopt_ros.trajectory.interpolation import evaluate
 from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND, JointTrajectory
 
 EARLIEST = -0.05
 """How late joint states may arrive by their stamps, s, at least (LATEST: at most), for a motion that leaves another
 one: its stamp means something to a controller of the same clock only. Another one would leave a part of the motion out,
 in a jump."""
-_ALIKE = 2e-3
+ALIKE = 2e-3
 """Difference between positions that measurements do not tell apart, rad or m."""
 EARLIEST_AT_ONCE = -0.02
 """As EARLIEST, for what is sent a few ms before it leaves another motion: servo's motions and brakes."""
-_DRIVE, _SLOW, _EVERY = 15_000_000, 500_000_000, 2_500_000
-"""How far behind its motion a robot is by its drives in any case, and how far one is looked for whose controller slows
-motions down, ns; and the time between two looks."""
+LATEST_BEGIN, LOOK_EVERY = 500_000_000, 2_500_000
+"""How far a controller may be behind a motion, ns, and the time between two looks at where it is."""
+_DRIVE = 15_000_000
+"""How far behind its motion a robot is by its drives in any case, ns."""
 _SLOWER, _SLOWEST = 0.93, 0.1
 """Share of a motion's velocity below which it is slowed down; and the share of a limit from which velocities say so."""
 _THERE = 10.0 / np.sqrt(3.0)
@@ -187,17 +187,16 @@ def check_keeps_stamps(motion: Commanded, setup: ServoSetup, state: RobotState, 
     then = state.seen(setup.variables, now)
     ahead = then + round(START_DELAY * NANOSECONDS_PER_SECOND)
     away, away_ahead = (setup.away(measured, motion.at(time).position).max() for time in (then, ahead))
-    if away_ahead + _ALIKE < away:
+    if away_ahead + ALIKE < away:
         raise StartStateError(
             "the robot is ahead of the motion that it is in, as by a controller that does not keep the stamps of "
             "trajectories: what leaves the motion would set it back. Parameter start_delay: 0.0 is for such controllers"
         )
-    times = then - np.arange(_DRIVE, _SLOW, _EVERY)
-    seconds = (times - motion.start) / NANOSECONDS_PER_SECOND
-    position, velocity, _ = evaluate(motion.trajectory, seconds)
+    times = then - np.arange(_DRIVE, LATEST_BEGIN, LOOK_EVERY)
+    position, velocity, _ = motion.at_all(times)
     beside = setup.away(measured, position).max(axis=1)
     best = int(np.argmin(beside))
-    if beside[best] + _ALIKE < away and share_of(velocity[best], setup, state) < _SLOWER:
+    if beside[best] + ALIKE < away and share_of(velocity[best], setup, state) < _SLOWER:
         late = (then - int(times[best])) / NANOSECONDS_PER_SECOND
         raise StartStateError(
             f"the robot is {late:.2g} s behind the motion that it is in, and slower, as by a controller that slows "

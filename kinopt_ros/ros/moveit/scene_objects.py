@@ -52,18 +52,6 @@ def objects_of(message: Any) -> list[Any]:
     return [message.object if hasattr(message, "object") else message]
 
 
-_PARTS = (
-    "primitives",
-    "primitive_poses",
-    "meshes",
-    "mesh_poses",
-    "planes",
-    "plane_poses",
-    "subframe_names",
-    "subframe_poses",
-)
-
-
 def read_body(message: Any, remark: Remark) -> Body:
     """Read what a CollisionObject says of its object; ``remark`` takes what is not as it says."""
     try:
@@ -95,7 +83,8 @@ def require_shapes(body: Body) -> None:
 
 def refuse_parts(message: Any) -> None:
     """Refuse what MOVE does not use here: move_group ignores shapes, but moves them by their poses."""
-    for name in _PARTS:
+    fields = ("primitives", "primitive_poses", "meshes", "mesh_poses", "planes", "plane_poses")
+    for name in (*fields, "subframe_names", "subframe_poses"):
         if getattr(message, name):
             raise InvalidShapeError(f"object {quoted(message.id)} has {name}, which MOVE does not use here")
 

@@ -16,8 +16,6 @@ from kinopt_ros.planning.servo.stop import LEAD, is_at_rest_sooner, quickest_sto
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import sentence_of, trajectory_message
 from kinopt_ros.ros.motion.brakes import (
-    LATEST_BEGIN,
-    LOOK_EVERY,
     ON_THE_WAY,
     brake_as_measured,
     brake_in,
@@ -25,7 +23,10 @@ from kinopt_ros.ros.motion.brakes import (
 )
 from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.motion.published import (
+    ALIKE,
     EARLIEST_AT_ONCE,
+    LATEST_BEGIN,
+    LOOK_EVERY,
     Published,
     check_clock,
     check_keeps_stamps,
@@ -37,7 +38,6 @@ from kinopt_ros.ros.motion.stop_watch import WATCHED, Stopped, StopWatch
 from kinopt_ros.ros.robot.joint_states import RobotState
 from kinopt_ros.ros.serving.defects import log_defect
 from kinopt_ros.solvers.readiness import check_ready
-from kinopt_ros.trajectory.interpolation import evaluate
 from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND, JointTrajectory
 from kinopt_ros.verification.motion import AT_REST
 from kinopt_ros.verification.sweep import first_contact
@@ -57,8 +57,6 @@ _SOON = 1.5
 """As ``soon`` of brakes: an emergency may pull harder than a cancel."""
 _AS_FAST, _HARDLY = 0.3, 0.05
 """Shares by which a joint may be faster or slower than its brake: of the velocity at its begin, or of the limit."""
-_MEASURED = 2e-3
-"""Distance that measurements do not tell apart, rad or m."""
 _STILL_SENT = ("position limits", "velocity limits", "acceleration limits", "jerk limits")
 """Checks that the stop of one of this node's motions may fail and still be sent.
 
@@ -194,15 +192,13 @@ class EmergencyStop:
             return ""
         if one.brakes:
             # Its end is known, its way is not: another one would begin beside it, and lead farther.
-            return self._leave(published, "the robot brakes already")
+            self._will_rest(published.end, published.trajectory)
+            return "the robot brakes already"
         return self._brake_as_published(claim, setup, state, published)
 
-    def _leave(self, published: Commanded, sentence: str) -> str:
-        """Take notice that a motion is the stop itself; return what is said of it."""
-        self._stopped[-1] = replace(
-            self._stopped[-1], end=published.end, position=published.trajectory.position[-1]
-        )
-        return sentence
+    def _will_rest(self, end: int, motion: JointTrajectory) -> None:
+        """Take notice of the motion that is the stop: it ends at a time, ns of the node's clock."""
+        self._stopped[-1] = replace(self._stopped[-1], end=end, position=motion.position[-1])
 
     def _is_elsewhere(
         self, setup: ServoSetup, state: RobotState, published: Commanded, now: int, brakes: bool
@@ -249,9 +245,7 @@ class EmergencyStop:
             brake = brake_in(self._context, setup, published, state, now, _SOON)
         if not claim.publish(trajectory_message(brake, robot.root_link), robot, from_here=True):
             return "the stop motion came too late"
-        self._stopped[-1] = replace(
-            self._stopped[-1], end=now + round(1e9 * brake.duration), position=brake.position[-1]
-        )
+        self._will_rest(now + round(1e9 * brake.duration), brake)
         self._sent.append((setup, brake, state.q))
         return (
             f"the robot brakes for {brake.duration:.3f} s from where it was measured, which is not where it was told "
@@ -269,7 +263,8 @@ class EmergencyStop:
             if self._now() + way < stop.leave:  # else a controller would jump to it
                 break
         if is_at_rest_sooner(setup, published, stop, now):
-            return self._leave(published, "the motion that runs is at rest sooner than another one could be")
+            self._will_rest(published.end, published.trajectory)
+            return "the motion that runs is at rest sooner than another one could be"
         found = motion.report.violations
         if not all(violation.check in _STILL_SENT for violation in found):
             return f"the stop motion failed its check and was not published: {found[0].message}"
@@ -277,7 +272,7 @@ class EmergencyStop:
         message.header.stamp.sec, message.header.stamp.nanosec = divmod(stop.start, 10**9)
         if not claim.publish(message, setup.robot):
             return "the stop motion came too late"
-        self._stopped[-1] = replace(self._stopped[-1], end=stop.end, position=motion.trajectory.position[-1])
+        self._will_rest(stop.end, motion.trajectory)
         self._sent.append((setup, motion.trajectory, state.q))
         said = "; ".join(violation.message for violation in found)
         within = f"though {said}" if said else "within the limits"
@@ -332,14 +327,14 @@ def _is_beside(motion: Commanded, setup: ServoSetup, state: RobotState, now: int
     and more, and is slower; joints behind drives are where, and as fast as, the motion had them a moment ago."""
     index, seen = setup.variables, state.seen(setup.variables, now)
     times = seen - np.arange(0, LAG, _EVERY)
-    position, velocity, _ = evaluate(motion.trajectory, (times - motion.start) / NANOSECONDS_PER_SECOND)
+    position, velocity, _ = motion.at_all(times)
     beside = setup.away(state.q[index], position).max(axis=1)
-    if beside[0] <= _MEASURED:
+    if beside[0] <= ALIKE:
         return False
     best = int(np.argmin(beside))
     share = share_of(velocity[best], setup, state)
     in_time = beside[0] <= _SLOW_BESIDE if np.isnan(share) else abs(share - 1.0) <= _NOT_SLOWER
-    return not (beside[best] <= _MEASURED and in_time)
+    return not (beside[best] <= ALIKE and in_time)
 
 
 def _slows_down_in(
@@ -352,7 +347,7 @@ def _slows_down_in(
     if seen <= brake.start + state.way(index) + round(ON_THE_WAY * NANOSECONDS_PER_SECOND):
         return True
     times = seen - np.arange(0, LATEST_BEGIN, LOOK_EVERY)
-    position, velocity, _ = evaluate(brake.trajectory, (times - brake.start) / NANOSECONDS_PER_SECOND)
+    position, velocity, _ = brake.at_all(times)
     away, off = setup.away(state.q[index], position), np.abs(velocity - state.seen_velocity[index])
     alike = np.maximum(_AS_FAST * np.abs(brake.trajectory.velocity[0]), _HARDLY * setup.unscaled.velocity)
     return bool(((away <= tolerance) & (off <= alike)).all(axis=1).any())
