@@ -21,7 +21,8 @@ from kinopt_ros.problems.trajectory import (
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.turns import continuous_joints
 from kinopt_ros.robot.variables import quaternion_columns
-from kinopt_ros.trajectory.interpolation import control_points, evaluate
+from kinopt_ros.trajectory.instants import instants
+from kinopt_ros.trajectory.interpolation import evaluate
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 from kinopt_ros.trajectory.timing import scaled_limits
 from kinopt_ros.verification.trajectory import TrajectoryLimits, Violation
@@ -124,7 +125,7 @@ class _Samples:
     ) -> tuple[Annotated[Float64, "M"], Annotated[Float64, "M nq"], str]:
         """Return instants, the whole robot at these, and how densely they lie."""
         if self._made is None:
-            times = _instants(trajectory)
+            times = instants(trajectory, SAMPLE, _MOST_SAMPLES)
             self._made = times, self.problem.whole(evaluate(trajectory, times)[0])
         times, full = self._made
         return times, full, _EVERY.format(1e3 * (times[1] - times[0]))
@@ -175,25 +176,6 @@ class _AlongDemand:
 
 def _listed(violation: Violation | None) -> list[Violation]:
     return [] if violation is None else [violation]
-
-
-def _instants(trajectory: JointTrajectory) -> Annotated[Float64, "M"]:
-    """Return the instants to look at: evenly in time, and in long motions more where they are quick.
-
-    A motion of an hour may begin with a second in which the robot brakes and comes back.
-    """
-    count = int(np.ceil(trajectory.duration / SAMPLE)) + 1
-    evenly = np.linspace(0.0, trajectory.duration, max(min(count, _MOST_SAMPLES), 2))
-    if count <= _MOST_SAMPLES:
-        return evenly
-    # Each segment moves by no more than the polygon of its control points.
-    moved = np.abs(np.diff(control_points(trajectory).position, axis=0)).max(axis=2).sum(axis=0)
-    share = moved / max(float(moved.sum()), np.finfo(np.float64).tiny)
-    length = np.diff(trajectory.time)
-    pieces = np.maximum(np.ceil(np.minimum(share * _MOST_SAMPLES, length / SAMPLE)), 1.0).astype(np.int64)
-    spans = zip(trajectory.time[:-1].tolist(), length.tolist(), pieces.tolist(), strict=True)
-    quick = [begin + span / count * np.arange(count) for begin, span, count in spans]
-    return np.unique(np.concatenate([evenly, *quick]))
 
 
 def _missed_goal(

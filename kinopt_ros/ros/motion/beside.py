@@ -18,6 +18,7 @@ from kinopt_ros.ros.motion.brakes import commanded_of
 from kinopt_ros.ros.motion.published import Published
 from kinopt_ros.ros.robot.joint_states import RobotState
 from kinopt_ros.scene.scene import Scene
+from kinopt_ros.trajectory.instants import instants
 from kinopt_ros.trajectory.interpolation import evaluate
 from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND, JointTrajectory
 from kinopt_ros.verification.beside import Way, first_meeting
@@ -25,7 +26,9 @@ from kinopt_ros.verification.beside import Way, first_meeting
 OFF = 0.01
 """How far joints may be measured from the way of their motion, rad or m."""
 STEP = 0.01
-"""Time between two points of a way that are compared with what is measured, s."""
+"""Time between two points of a way that are compared with what is measured, s; longer in long motions."""
+MOST_POINTS = 20_000
+"""Points of a way that are compared, evenly in time; about as many again where it is quick."""
 
 
 def variables_of(robot: RobotModel, motions: Iterable[Published]) -> list[int]:
@@ -91,7 +94,7 @@ def left_of(one: Published, state: RobotState) -> JointTrajectory:
             f"{one.message.joint_names[k]!r} is {away[row, k]:.3g} from the motion that this node has sent before, "
             f"which is not over; allowed is {OFF:g}: nobody knows where it goes. Wait until it stands"
         )
-    begin = max(0.0, times[int(np.argmax(there))] - STEP)
+    begin = times[max(int(np.argmax(there)) - 1, 0)]
     return commanded_of(one).rest(one.start + round(begin * NANOSECONDS_PER_SECOND))
 
 
@@ -106,7 +109,7 @@ def begun_by(one: Published, state: RobotState) -> int | None:
         return None
     times, away, there = _compared(one, state)
     row = int(np.argmax(there) if there.any() else np.argmin(away.max(axis=1)))
-    return one.start + round(max(0.0, float(times[row]) - STEP) * NANOSECONDS_PER_SECOND)
+    return one.start + round(float(times[max(row - 1, 0)]) * NANOSECONDS_PER_SECOND)
 
 
 def is_at_end(one: Published, state: RobotState) -> bool:
@@ -123,10 +126,12 @@ def _compared(
     """Return times of a motion (s from its begin), how far its joints are measured from there (rad or m), and whether
     they may be there."""
     whole = trajectory_from_message(one.message)
-    times = np.append(np.arange(0.0, whole.time[-1], STEP), whole.time[-1])
+    times = instants(whole, STEP, MOST_POINTS)
     position, velocity, _ = evaluate(whole, times)
     away = _away(one, state, position)
-    there: Annotated[Bool, "T"] = np.all(away <= OFF + STEP * np.abs(velocity), axis=1)
+    steps = np.diff(times, prepend=0.0, append=times[-1])
+    longest: Annotated[Float64, "T 1"] = np.maximum(steps[:-1], steps[1:])[:, None]
+    there: Annotated[Bool, "T"] = np.all(away <= OFF + longest * np.abs(velocity), axis=1)
     return times, away, there
 
 
