@@ -1,9 +1,8 @@
 """Builder of complete IK problems from few arguments."""
 
 import math
-import operator
 from collections.abc import Collection, Sequence
-from typing import Annotated, SupportsIndex
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,12 +12,12 @@ from kinopt_ros.errors import (
     InvalidGoalError,
     InvalidRequestError,
     InvalidStateError,
-    KinoptError,
     UnknownNameError,
     shown,
 )
 from kinopt_ros.kinematics.forward import chain_pose
 from kinopt_ros.kinematics.se3 import inverse
+from kinopt_ros.problems.arguments import as_names, as_number, as_numbers, as_scene, as_whole
 from kinopt_ros.problems.chains import default_group, resolve_chain, resolve_joints
 from kinopt_ros.problems.ik import (
     MIN_SEPARATION,
@@ -125,7 +124,7 @@ def ik_problem(
     Raises:
         KinoptError: an unknown name, or something that does not fit (see problems.validation).
     """
-    tips = None if tip_link is None or isinstance(tip_link, str) else tuple(tip_link)
+    tips = None if tip_link is None or isinstance(tip_link, str) else as_names(tip_link, "tip_link")
     if tips is not None and (not tips or len(set(tips)) != len(tips)):
         raise InvalidRequestError(f"tip_link is {list(tips)}; name at least one link, and each only once")
     T = as_numbers(T_base_target, "T_base_target", InvalidGoalError)
@@ -140,9 +139,9 @@ def ik_problem(
         group,
         base_link,
         (tip_link,) if isinstance(tip_link, str) else tips,
-        tuple(unlocked_groups),
-        tuple(locked_joints),
-        tuple(locked_groups),
+        as_names(unlocked_groups, "unlocked_groups"),
+        as_names(locked_joints, "locked_joints"),
+        as_names(locked_groups, "locked_groups"),
     )
     variables = variables_of_joints(robot, joints)
     B, n = len(T), len(variables)
@@ -183,7 +182,7 @@ def ik_problem(
             if manipulability_weight is None
             else as_number(manipulability_weight, "manipulability_weight"),
         ),
-        scene=scene,
+        scene=as_scene(scene),
         clearance=as_number(clearance, "clearance"),
         deadline=None if deadline is None else as_number(deadline, "deadline"),
         random_seed=as_whole(random_seed, "random_seed"),
@@ -205,27 +204,6 @@ def _weights(
             f"nearest is {shown(given)}; allowed is PoseWeights, or a list of them, one for each of {count} tip links"
         )
     return listed
-
-
-def as_whole(given: SupportsIndex, what: str) -> int:
-    """Return a whole number as int, also one of numpy's."""
-    if type(given) is int:
-        return given
-    try:
-        if not isinstance(given, bool):
-            return operator.index(given)
-    except TypeError:
-        pass
-    raise InvalidRequestError(f"{what} is {shown(given)}; allowed is a whole number")
-
-
-def as_number(given: float, what: str) -> float:
-    """Return a number as float, also one of numpy's."""
-    if type(given) is float:
-        return given
-    if isinstance(given, float | int | np.floating | np.integer) and not isinstance(given, bool):
-        return float(given)
-    raise InvalidRequestError(f"{what} is {shown(given)}; allowed is a number")
 
 
 def _tolerance(given: Tolerance, what: str, free_axes: Collection[str], axes: Sequence[str]) -> Tolerance:
@@ -292,18 +270,6 @@ def _transform(given: ArrayLike, what: str) -> Annotated[Float64, "4 4"]:
         raise InvalidGoalError(f"{what} has shape {T.shape}; allowed is (4, 4)")
     check_transforms(T[None], what)
     return T
-
-
-def as_numbers(given: ArrayLike, what: str, error: type[KinoptError]) -> Float64:
-    """Return a float64 copy; raise the error given if it is no array of real numbers."""
-    try:
-        array = np.array(given)
-        if array.dtype.kind in "fiu":
-            return array.astype(np.float64, copy=False)
-        shown = f"an array of {array.dtype}"
-    except (TypeError, ValueError):  # ragged
-        shown = "no regular array"
-    raise error(f"{what} must be an array of real numbers; it is {shown}")
 
 
 def _expand_state(state: ArrayLike | None, robot: RobotModel, batch: int) -> Annotated[Float64, "B nq"]:

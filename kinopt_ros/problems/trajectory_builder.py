@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from kinopt_ros.array import Float64
 from kinopt_ros.errors import InvalidGoalError, InvalidRequestError, InvalidStateError, shown
-from kinopt_ros.problems.builder import as_number, as_numbers, as_whole
+from kinopt_ros.problems.arguments import as_number, as_numbers, as_scene, as_whole
 from kinopt_ros.problems.chains import resolve_joints
 from kinopt_ros.problems.constraints.base import PathConstraint
 from kinopt_ros.problems.constraints.pose_along import PoseAlong
@@ -107,8 +107,6 @@ def trajectory_problem(
             raise InvalidRequestError(f"{what} is {shown(name)}; allowed is a name")
     if not isinstance(joints, list | tuple | None):
         raise InvalidRequestError(f"joints is {shown(joints)}; allowed is a list of names")
-    if not isinstance(scene, Scene | None):
-        raise InvalidRequestError(f"scene is {shown(scene)}; allowed is a Scene")
     for what, tolerance in (
         ("position_tolerance", position_tolerance),
         ("orientation_tolerance", orientation_tolerance),
@@ -157,7 +155,7 @@ def trajectory_problem(
         base_link=base,
         waypoints=tuple(goal(given, f"waypoint {k}") for k, given in enumerate(waypoints)),
         along=tuple(along),
-        scene=scene,
+        scene=as_scene(scene),
         clearance=as_number(clearance, "clearance"),
         velocity_scaling=as_number(velocity_scaling, "velocity_scaling"),
         acceleration_scaling=as_number(acceleration_scaling, "acceleration_scaling"),

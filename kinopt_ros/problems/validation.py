@@ -238,4 +238,7 @@ def check_single_target(target: PoseTarget, what: str, robot: RobotModel) -> Non
 
 def _is_tolerance(value: object) -> bool:
     numbers = (float, int, np.floating, np.integer)
-    return isinstance(value, numbers) and not isinstance(value, bool) and float(value) > 0.0
+    try:
+        return isinstance(value, numbers) and not isinstance(value, bool) and float(value) > 0.0
+    except OverflowError:  # Python's own are of any size
+        return False

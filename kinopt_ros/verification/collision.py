@@ -12,8 +12,9 @@ import numpy as np
 
 from kinopt_ros.array import Bool, Float64
 from kinopt_ros.collision.adjacency import adjacent_pairs
-from kinopt_ros.errors import InvalidStateError, shortened
+from kinopt_ros.errors import InvalidRequestError, InvalidStateError, shortened, shown
 from kinopt_ros.pauses import Pause, go_on
+from kinopt_ros.problems.arguments import as_number, as_numbers
 from kinopt_ros.robot.memo import remembered
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.srdf_line import disable_collisions
@@ -60,8 +61,16 @@ def check_collisions(
 
     Raises:
         InvalidStateError: q is no configurations of this robot.
+        InvalidRequestError: the scene is none, or the clearance no number.
         MissingPackageError: coal or numba is not installed.
     """
+    if not isinstance(scene, Scene):
+        raise InvalidRequestError(
+            f"scene is {shown(scene)}; allowed is a Scene (EMPTY_SCENE: the robot alone)"
+        )
+    clearance = as_number(clearance, "clearance")
+    q = as_numbers(q, "q", InvalidStateError)
+    _check_rows(robot, q)
     free = np.ones(len(q), dtype=np.bool_)
     found: list[tuple[Contact, ...]] = []
     for row, placement in enumerate(_placements(robot, scene, q, pause)):
@@ -199,14 +208,16 @@ def _placements(
     from kinopt_ros.collision.packed_bodies import packed_bodies_of
 
     rows = np.array(q, dtype=np.float64, order="C")
-    # Compiled code does not look where it reads.
-    if rows.ndim != 2 or rows.shape[1] != robot.nq:
-        raise InvalidStateError(
-            f"q has shape {np.shape(q)}; allowed is (N, {robot.nq}) of robot {robot.name!r}"
-        )
-    if not np.isfinite(rows).all():
-        raise InvalidStateError("q contains a value that is not finite")
+    _check_rows(robot, rows)
     packed = packed_bodies_of(robot, scene)
     for row in rows:
         pause()
         yield Placement(packed, row, pause)
+
+
+def _check_rows(robot: RobotModel, q: Float64) -> None:
+    """Raise unless these are configurations: compiled code does not look where it reads."""
+    if q.ndim != 2 or q.shape[1] != robot.nq:
+        raise InvalidStateError(f"q has shape {q.shape}; allowed is (N, {robot.nq}) of robot {robot.name!r}")
+    if not np.isfinite(q).all():
+        raise InvalidStateError("q contains a value that is not finite")

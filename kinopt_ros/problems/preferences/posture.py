@@ -41,7 +41,7 @@ class Posture(Immutable, Preference):
 
     def distance(self, q: Annotated[Float64, "B ... n"]) -> Annotated[Float64, "B ..."]:
         """Return the square root of the weighted sum."""
-        reference = self.reference.reshape(len(q), *(1,) * (q.ndim - 2), -1)
+        reference = self.reference.reshape(len(q), *(1,) * (q.ndim - 2), q.shape[-1])
         return np.asarray(np.sqrt((self.weight * (q - reference) ** 2).sum(axis=-1)))
 
     def check(self, problem: "IkProblem", robot: RobotModel) -> None:

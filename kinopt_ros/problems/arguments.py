@@ -1,0 +1,67 @@
+"""Arguments of public functions: what fits is returned in one form, anything else is refused by name."""
+
+import operator
+from collections.abc import Collection
+from typing import SupportsIndex
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from kinopt_ros.array import Float64
+from kinopt_ros.errors import InvalidRequestError, KinoptError, shown
+from kinopt_ros.scene.scene import Scene
+
+
+def as_whole(given: SupportsIndex, what: str) -> int:
+    """Return a whole number as int, also one of numpy's."""
+    if type(given) is int:
+        return given
+    try:
+        if not isinstance(given, bool):
+            return operator.index(given)
+    except TypeError:
+        pass
+    raise InvalidRequestError(f"{what} is {shown(given)}; allowed is a whole number")
+
+
+def as_number(given: float, what: str) -> float:
+    """Return a number as float, also one of numpy's."""
+    if type(given) is float:
+        return given
+    if isinstance(given, float | int | np.floating | np.integer) and not isinstance(given, bool):
+        try:
+            return float(given)
+        except OverflowError:  # Python's own are of any size
+            pass
+    raise InvalidRequestError(f"{what} is {shown(given)}; allowed is a number")
+
+
+def as_numbers(given: ArrayLike, what: str, error: type[KinoptError]) -> Float64:
+    """Return a float64 copy; raise the error given if it is no array of real numbers."""
+    try:
+        array = np.array(given)
+        if array.dtype.kind in "fiu":
+            return array.astype(np.float64, copy=False)
+        shown = f"an array of {array.dtype}"
+    except (TypeError, ValueError):  # ragged
+        shown = "no regular array"
+    raise error(f"{what} must be an array of real numbers; it is {shown}")
+
+
+def as_names(given: Collection[str], what: str) -> tuple[str, ...]:
+    """Return names as a tuple."""
+    if type(given) is tuple and not given:  # most requests
+        return given
+    if isinstance(given, str) or not isinstance(given, Collection):
+        raise InvalidRequestError(f"{what} is {shown(given)}; allowed is a list of names")
+    for name in given:
+        if not isinstance(name, str):
+            raise InvalidRequestError(f"{what} has {shown(name)}; allowed are names")
+    return tuple(given)
+
+
+def as_scene(given: Scene | None) -> Scene | None:
+    """Return a scene, or None."""
+    if not isinstance(given, Scene | None):
+        raise InvalidRequestError(f"scene is {shown(given)}; allowed is a Scene")
+    return given
