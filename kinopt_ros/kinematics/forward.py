@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from kinopt_ros.array import Float64
+from kinopt_ros.errors import InvalidRequestError, quoted
 from kinopt_ros.kinematics.motions import Motions, as_states
 from kinopt_ros.robot.chain import JointMotion, KinematicChain, joint_motions
 from kinopt_ros.robot.model import RobotModel
@@ -53,7 +54,10 @@ def forward_kinematics(
     Raises:
         InvalidStateError: the last dimension is not nq, or a quaternion is zero.
         UnknownLinkError: a link that the robot does not have.
+        InvalidRequestError: one name in place of a list.
     """
+    if isinstance(links, str):
+        raise InvalidRequestError(f"links is {quoted(links)}; allowed is a list of names")
     states, leading = as_states(q, robot.nq, f"robot {robot.name!r}")
     wanted = list(range(len(robot.link_names))) if links is None else [robot.link(name) for name in links]
     poses = _tree(robot).poses(states, wanted)

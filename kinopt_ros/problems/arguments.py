@@ -62,6 +62,14 @@ def as_names(given: Collection[str], what: str) -> tuple[str, ...]:
 
 def as_scene(given: Scene | None) -> Scene | None:
     """Return a scene, or None."""
-    if not isinstance(given, Scene | None):
-        raise InvalidRequestError(f"scene is {shown(given)}; allowed is a Scene")
+    if given is not None:
+        check_is_scene(given)
     return given
+
+
+def check_is_scene(given: Scene) -> None:
+    """Raise unless a scene is one."""
+    if not isinstance(given, Scene):
+        raise InvalidRequestError(
+            f"scene is {shown(given)}; allowed is a Scene (EMPTY_SCENE: the robot alone)"
+        )

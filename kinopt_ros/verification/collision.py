@@ -12,9 +12,9 @@ import numpy as np
 
 from kinopt_ros.array import Bool, Float64
 from kinopt_ros.collision.adjacency import adjacent_pairs
-from kinopt_ros.errors import InvalidRequestError, InvalidStateError, shortened, shown
+from kinopt_ros.errors import InvalidStateError, shortened
 from kinopt_ros.pauses import Pause, go_on
-from kinopt_ros.problems.arguments import as_number, as_numbers
+from kinopt_ros.problems.arguments import as_number, as_numbers, check_is_scene
 from kinopt_ros.robot.memo import remembered
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.srdf_line import disable_collisions
@@ -64,10 +64,7 @@ def check_collisions(
         InvalidRequestError: the scene is none, or the clearance no number.
         MissingPackageError: coal or numba is not installed.
     """
-    if not isinstance(scene, Scene):
-        raise InvalidRequestError(
-            f"scene is {shown(scene)}; allowed is a Scene (EMPTY_SCENE: the robot alone)"
-        )
+    check_is_scene(scene)
     clearance = as_number(clearance, "clearance")
     q = as_numbers(q, "q", InvalidStateError)
     _check_rows(robot, q)
@@ -111,7 +108,8 @@ def is_free(
 
 def clearance_of(robot: RobotModel, scene: Scene, q: Annotated[Float64, "nq"]) -> "Clearance":
     """Return the two bodies that are nearest to each other in a configuration. Errors as in ``check_collisions``."""
-    return next(_placements(robot, scene, q[None])).clearance()
+    check_is_scene(scene)
+    return next(_placements(robot, scene, as_numbers(q, "q", InvalidStateError)[None])).clearance()
 
 
 @remembered

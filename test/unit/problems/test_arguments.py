@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from kinopt_ros.errors import InvalidGoalError, InvalidRequestError, InvalidStateError, KinoptError
+from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.problems.builder import ik_problem
 from kinopt_ros.problems.trajectory_builder import trajectory_problem
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.scene.scene import EMPTY_SCENE
 from kinopt_ros.solvers.registry import create_solver
-from kinopt_ros.verification.collision import check_collisions
+from kinopt_ros.verification.collision import check_collisions, clearance_of
 
 PANDA = load_robot("panda")
 HUGE = 10**400
@@ -53,6 +54,7 @@ def test_scenes(given: Any) -> None:
         lambda: ik_problem(PANDA, np.eye(4), scene=given),
         lambda: trajectory_problem(PANDA, arm, group="panda_arm", scene=given),
         lambda: check_collisions(PANDA, given, PANDA.default_q[None]),
+        lambda: clearance_of(PANDA, given, PANDA.default_q),
     ):
         with pytest.raises(InvalidRequestError, match=r"scene is .*; allowed is a Scene"):
             ask()
@@ -81,3 +83,14 @@ def test_states_to_check(change: dict[str, Any], error: type[KinoptError]) -> No
 def test_no_target_has_no_answer_whatever_is_preferred(prefer: str, num_solutions: int) -> None:
     asked = ik_problem(PANDA, np.zeros((0, 4, 4)), prefer=prefer, num_solutions=num_solutions)
     assert create_solver("cpu", PANDA).solve_ik(asked).q.shape == (0, num_solutions, 7)
+
+
+def test_a_list_of_numbers_is_a_configuration() -> None:
+    q = PANDA.default_q
+    asked = clearance_of(PANDA, EMPTY_SCENE, q.tolist())  # type: ignore[arg-type]
+    assert asked.distance == clearance_of(PANDA, EMPTY_SCENE, q).distance
+
+
+def test_one_link_is_no_list_of_letters() -> None:
+    with pytest.raises(InvalidRequestError, match="links is 'panda_hand'; allowed is a list of names"):
+        forward_kinematics(PANDA, PANDA.default_q, "panda_hand")
