@@ -18,8 +18,8 @@ import numba
 from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
 from numba.core.sigutils import normalize_signature
 
-from kinopt_ros.compiler_notice import announce_compiling
 from kinopt_ros.errors import quoted
+from kinopt_ros.numba_notice import announce_compiling
 from kinopt_ros.private_files import (
     ForeignFileError,
     cache_folder,

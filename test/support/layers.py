@@ -18,6 +18,7 @@ LAYERS = [
         "compiler_notice",
         "freed_memory",
         "numba_cache",
+        "numba_notice",
         "pauses",
         "plain_xml",
         "private_files",

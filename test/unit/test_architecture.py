@@ -23,7 +23,7 @@ ONLY_IN = {
     "tf2_ros": ROS,
     "tf_transformations": ROS,
     "numba": (
-        "compiler_notice.py",
+        "numba_notice.py",
         "freed_memory.py",
         "numba_cache.py",
         "solvers/analytic/kernels",

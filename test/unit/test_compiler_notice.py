@@ -13,6 +13,7 @@ numba = pytest.importorskip("numba", reason="numba is not installed")
 
 import kinopt_ros.numba_cache  # noqa: F401  (has it said)
 from kinopt_ros.compiler_notice import CompilerNotice
+from kinopt_ros.numba_notice import NumbaListener
 
 
 class Time:
@@ -43,8 +44,8 @@ def time() -> Time:
 
 
 @pytest.fixture
-def notice(time: Time) -> CompilerNotice:
-    return CompilerNotice("it is kept here", lambda: time.now, time.timer)
+def notice(time: Time) -> NumbaListener:
+    return NumbaListener(CompilerNotice("it is kept here", lambda: time.now, time.timer))
 
 
 def compiling(module: str | None) -> Any:
@@ -55,7 +56,7 @@ OURS, OTHERS, NOBODYS = (compiling(name) for name in ("kinopt_ros.collision.kern
 
 
 def test_a_long_wait_is_said_once(
-    notice: CompilerNotice, time: Time, caplog: pytest.LogCaptureFixture
+    notice: NumbaListener, time: Time, caplog: pytest.LogCaptureFixture
 ) -> None:
     for _ in range(2):
         notice.on_start(OURS)
@@ -72,7 +73,7 @@ def test_a_long_wait_is_said_once(
 
 
 def test_what_is_quick_is_not_said(
-    notice: CompilerNotice, time: Time, caplog: pytest.LogCaptureFixture
+    notice: NumbaListener, time: Time, caplog: pytest.LogCaptureFixture
 ) -> None:
     notice.on_start(OURS)
     time.passes(1.9)
@@ -82,7 +83,7 @@ def test_what_is_quick_is_not_said(
 
 
 def test_many_short_waits_are_a_long_one(
-    notice: CompilerNotice, time: Time, caplog: pytest.LogCaptureFixture
+    notice: NumbaListener, time: Time, caplog: pytest.LogCaptureFixture
 ) -> None:
     for _ in range(3):
         assert not caplog.records
@@ -93,7 +94,7 @@ def test_many_short_waits_are_a_long_one(
 
 
 def test_code_of_others_is_their_affair(
-    notice: CompilerNotice, time: Time, caplog: pytest.LogCaptureFixture
+    notice: NumbaListener, time: Time, caplog: pytest.LogCaptureFixture
 ) -> None:
     for event in (OTHERS, NOBODYS):
         notice.on_start(event)
@@ -108,9 +109,10 @@ def test_it_is_seen_where_no_logging_is_set_up() -> None:
 from types import SimpleNamespace
 import numba
 from kinopt_ros.compiler_notice import CompilerNotice
+from kinopt_ros.numba_notice import NumbaListener
 
 at_once = lambda delay, call: SimpleNamespace(start=call, cancel=lambda: None)
-numba.core.event.register("numba:compile", CompilerNotice("it is kept here", timer=at_once))
+numba.core.event.register("numba:compile", NumbaListener(CompilerNotice("it is kept here", timer=at_once)))
 
 def function(x):
     return x
@@ -123,6 +125,18 @@ numba.njit("float64(float64)")(function)
     assert not done.stdout
 
 
+def test_two_that_are_compiled_beside_each_other_are_one_wait(
+    time: Time, caplog: pytest.LogCaptureFixture
+) -> None:
+    notice = CompilerNotice("it is kept here", lambda: time.now, time.timer)
+    with notice.compiling("one"), notice.compiling("another"):
+        time.passes(1.9)
+        assert not caplog.records
+        time.passes(0.2)
+    (record,) = caplog.records
+    assert "compiling one and" in record.getMessage()
+
+
 def test_this_process_says_it() -> None:
     listeners = numba.core.event._registered["numba:compile"]
-    assert sum(isinstance(listener, CompilerNotice) for listener in listeners) == 1
+    assert sum(isinstance(listener, NumbaListener) for listener in listeners) == 1

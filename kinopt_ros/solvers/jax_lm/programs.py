@@ -12,12 +12,14 @@ import re
 import threading
 from collections.abc import Callable, Hashable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar
 
 import jax
 from jax.experimental import serialize_executable
 
+from kinopt_ros.compiler_notice import CompilerNotice
 from kinopt_ros.errors import KinoptError
 from kinopt_ros.freed_memory import give_back
 from kinopt_ros.pauses import wait_until_nothing_moves
@@ -81,6 +83,7 @@ class Programs(Generic[K]):
         self.compiled = 0
         """Number of programs that were compiled, rather than found, since this object exists."""
         self._folder, self._names = _folder(".program", MOST_BYTES), _folder(".name", _NAME_BYTES)
+        self._notice = CompilerNotice(f"it is kept in {self._folder.path}")
         self._lock = threading.Lock()
         self._making: dict[K, threading.Lock] = {}
         self._programs: LruCache[K, Program] = LruCache(IN_MEMORY, most_memory, FEWEST)
@@ -113,7 +116,7 @@ class Programs(Generic[K]):
             raise kind(sentence)
 
     def get(self, key: K) -> Program:
-        """Return a program; load or compile it if need be."""
+        """Return a program; load or compile it if need be. Callers who wait for the compiler are told so, once."""
         with self._lock:
             program = self._known(key)
             if program is not None:
@@ -176,11 +179,15 @@ class Programs(Generic[K]):
 
     def _make(self, key: K) -> tuple[Program, str | None, int]:
         """Return a program, the name by which it is to be kept if it was not, and its bytes on disk."""
+        nobody_waits = threading.current_thread() is self._background
+        at_work = nullcontext() if nobody_waits else self._notice.compiling("a program of jax_lm")
         # On a thread of its own, where nothing holds that the caller has set for his: meshes, devices, precision.
         with ThreadPoolExecutor(1, "jax_lm compiler") as thread:
-            return thread.submit(self._loaded_or_compiled, key).result()
+            return thread.submit(self._loaded_or_compiled, key, at_work).result()
 
-    def _loaded_or_compiled(self, key: K) -> tuple[Program, str | None, int]:
+    def _loaded_or_compiled(
+        self, key: K, at_work: AbstractContextManager[None]
+    ) -> tuple[Program, str | None, int]:
         with jax.enable_x64(True), jax.default_device(self.runtime.device):
             compilation = self._compilation(self.runtime, key)
             name = _name(self._names, compilation)
@@ -188,7 +195,8 @@ class Programs(Generic[K]):
             if loaded is not None:
                 program, size = loaded
                 return program, None, size
-            program = compilation.compiled()
+            with at_work:
+                program = compilation.compiled()
             self.compiled += 1
             return program, name, _USUAL_BYTES
 

@@ -12,6 +12,7 @@ import weakref
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 
@@ -23,6 +24,8 @@ from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.robot.chain import build_chain
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.solvers.jax_lm.plugin import JaxLmSolver
+from kinopt_ros.solvers.jax_lm.programs import Compilation, Programs
+from kinopt_ros.solvers.jax_lm.runtime import start
 
 from .conftest import SMALL, SolverMaker
 
@@ -282,6 +285,8 @@ SCRIPT = """
 import os, sys
 from kinopt_ros import load_robot
 from kinopt_ros.solvers.jax_lm.plugin import JaxLmSolver
+from kinopt_ros.solvers.jax_lm.programs import Compilation, Programs
+from kinopt_ros.solvers.jax_lm.runtime import start
 assert "jax" not in sys.modules, "imported too early"
 before = os.environ.get("XLA_FLAGS")
 {first}
@@ -390,3 +395,29 @@ def test_a_program_that_others_may_have_written_is_not_loaded(
     assert foreign.exists()
     with pytest.raises(UnknownNameError, match="cache_dir"):
         solver_for(planar_arm, cache=cache, cache_dir=str(tmp_path))
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_who_waits_for_the_compiler_is_told(
+    waits: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A script stood still for minutes without a word. Nobody waits for what is made in the background."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    seen, done = list[bool](), threading.Event()
+
+    def compiled() -> Any:
+        seen.append(programs._notice.at_work)
+        done.set()
+        return jax.jit(lambda x: x).lower(1.0).compile()
+
+    programs = Programs[str](
+        start("cpu", False), lambda runtime, key: Compilation(lambda: "0" * 32, compiled)
+    )
+    if waits:
+        programs.get("one")
+    else:
+        programs.make_in_background(["one"])
+    assert done.wait(60.0)
+    assert seen == [waits]
+    programs.get("one")
+    assert not programs._notice.at_work
