@@ -285,8 +285,6 @@ SCRIPT = """
 import os, sys
 from kinopt_ros import load_robot
 from kinopt_ros.solvers.jax_lm.plugin import JaxLmSolver
-from kinopt_ros.solvers.jax_lm.programs import Compilation, Programs
-from kinopt_ros.solvers.jax_lm.runtime import start
 assert "jax" not in sys.modules, "imported too early"
 before = os.environ.get("XLA_FLAGS")
 {first}
