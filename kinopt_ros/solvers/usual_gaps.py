@@ -12,7 +12,7 @@ from kinopt_ros.kinematics.sampling import halton_configurations
 from kinopt_ros.robot.memo import remembered
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.scene.scene import EMPTY_SCENE
-from kinopt_ros.verification.collision import check_collisions
+from kinopt_ros.verification.collision import touching_bodies
 from kinopt_ros.wanted import check_wanted
 
 SAMPLES = 400
@@ -34,10 +34,7 @@ def usual_gaps(robot: RobotModel) -> Annotated[Float64, "S S"]:
     if not spheres.radii.size:
         return gaps
     q = np.concatenate([robot.default_q[None], halton_configurations(robot, SAMPLES, seed=0)])
-    hits = [
-        {frozenset((contact.a, contact.b)) for contact in found}
-        for found in check_collisions(robot, EMPTY_SCENE, q).contacts
-    ]
+    hits = [set(map(frozenset, found)) for found in touching_bodies(robot, EMPTY_SCENE, q)]
     poses = link_poses(robot, q, robot.link_names)[:, spheres.link]
     p = (poses[..., :3, :3] @ spheres.centers[:, :, None])[..., 0] + poses[..., :3, 3]
     for one, two in checked_pairs(robot).checked:

@@ -78,6 +78,17 @@ def check_collisions(
     return CollisionReport(free, tuple(found), robot.unchecked_links)
 
 
+def touching_bodies(
+    robot: RobotModel, scene: Scene, q: Annotated[Float64, "N nq"]
+) -> list[set[tuple[str, str]]]:
+    """Return the bodies that touch in each configuration. Errors as in ``check_collisions``."""
+    found = []
+    for placement in _placements(robot, scene, q):
+        check_wanted()
+        found.append(placement.touching(0.0))
+    return found
+
+
 def first_in_collision(
     robot: RobotModel,
     scene: Scene,

@@ -22,6 +22,7 @@ from kinopt_ros.verification.collision import (
     first_in_collision,
     is_free,
     not_checked,
+    touching_bodies,
 )
 
 COUNT = 60
@@ -96,6 +97,9 @@ def test_free_contacts_and_clearance_are_those_of_all_pairs(panda: RobotModel) -
     q = random_configurations(panda, COUNT, 2)
     report = check_collisions(panda, SCENE, q)
     quick = check_collisions(panda, SCENE, q, contacts=False)
+    named = [{(contact.a, contact.b) for contact in found} for found in report.contacts]
+    assert touching_bodies(panda, SCENE, q) == named
+    assert any(named)
     np.testing.assert_array_equal(report.free, quick.free)
     assert 5 < report.free.sum() < COUNT - 5
     for row in range(COUNT):
