@@ -22,12 +22,13 @@ _POSE = {"wxyz": 4, "position": 3}
 _PART, _START = "FileTransferPart", "FileTransferStartUpload"
 
 
-def guard(connection: Any, decode: Callable[[bytes], Any]) -> None:
+def guard(connection: Any, decode: Callable[[bytes], Any], takes_files: Callable[[Any], bool]) -> None:
     """Have the messages of a connection looked at.
 
     Args:
         connection: of the package websockets; nothing of it was read yet.
         decode: makes viser's message of one; raises if it is none.
+        takes_files: whether the control of a uuid does; one that is gone, too, as viser drops what comes for it.
     """
     from websockets.exceptions import ConnectionClosedError
 
@@ -37,7 +38,7 @@ def guard(connection: Any, decode: Callable[[bytes], Any]) -> None:
 
     async def recv(*given: Any, **options: Any) -> Any:
         raw = await receive(*given, **options)
-        code, wrong = _wrong(raw, decode, uploads)
+        code, wrong = _wrong(raw, decode, takes_files, uploads)
         if wrong:
             # A reason has at most 123 bytes.
             await connection.close(code, cut(wrong, 100).encode("ascii", "replace").decode())
@@ -71,7 +72,9 @@ class _Uploads:
         return len(self._open) <= MOST_VALUES and kept <= LARGEST_UPLOADS
 
 
-def _wrong(raw: Any, decode: Callable[[bytes], Any], uploads: _Uploads) -> tuple[int, str]:
+def _wrong(
+    raw: Any, decode: Callable[[bytes], Any], takes_files: Callable[[Any], bool], uploads: _Uploads
+) -> tuple[int, str]:
     """Return with which code and why a message is refused; an empty reason if it is not."""
     import msgspec.msgpack
 
@@ -88,6 +91,9 @@ def _wrong(raw: Any, decode: Callable[[bytes], Any], uploads: _Uploads) -> tuple
             if len(numbers) != length or not all(isinstance(one, int | float) for one in numbers):
                 return _UNUSABLE, f"{name} is {length} numbers"
         decode(raw)
+        if kind in (_START, _PART) and not takes_files(message["source_component_uuid"]):
+            # viser makes it the value of any control, which takes no other from then on.
+            return _UNUSABLE, "files go to the buttons that take them"
         if kind in (_START, _PART) and not uploads.take(message):
             return _TOO_MUCH, f"at most {LARGEST_UPLOADS} bytes of files are taken at a time"
     except TooMuchError as error:

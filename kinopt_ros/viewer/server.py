@@ -5,6 +5,7 @@ import io
 import ipaddress
 import logging
 import socket
+from importlib import import_module
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -106,13 +107,18 @@ def _in_use(host: str, port: int) -> PortInUseError:
 def _look_at_connections(server: Any, host: str) -> None:
     """Close connections that pages of other sites open, before anything is sent to them; look at what others send."""
     connections = server._websock_server
+    upload_button = import_module("viser").GuiUploadButtonHandle
+
+    def takes_files(uuid: Any) -> bool:
+        control = server.gui._gui_input_handle_from_uuid.get(uuid)
+        return control is None or isinstance(control, upload_button)
 
     async def look(client: Any) -> None:
         connection = connections._live_connections.get(client.client_id)
         if connection is None:
             return
         if is_own_page(connection.request.headers, host):
-            guard(connection, connections._message_class.deserialize)
+            guard(connection, connections._message_class.deserialize, takes_files)
         else:
             await connection.close(1008, "pages of other sites may not talk to this one")
 

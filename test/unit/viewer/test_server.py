@@ -10,6 +10,7 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -225,34 +226,52 @@ def test_what_a_browser_sends_is_bounded(page: Page) -> None:
     assert page.mode.value == before
 
 
+def upload(control: Any, number: int, parts: int) -> bytes:
+    """The begin of a file for a control."""
+    return msgspec.msgpack.encode(
+        {
+            "type": "FileTransferStartUpload",
+            "source_component_uuid": control._impl.uuid,
+            "transfer_uuid": f"t{number}",
+            "filename": "scene.yaml",
+            "mime_type": "",
+            "part_count": parts,
+            "size_bytes": parts,
+        }
+    )
+
+
+def part_of_upload(control: Any, number: int, content: bytes) -> bytes:
+    """Its first part."""
+    return msgspec.msgpack.encode(
+        {
+            "type": "FileTransferPart",
+            "source_component_uuid": control._impl.uuid,
+            "transfer_uuid": f"t{number}",
+            "part_index": 0,
+            "content": content,
+        }
+    )
+
+
+def test_a_file_for_a_control_that_takes_none_is_refused(page: Page) -> None:
+    """viser made it the value of a slider, which no answer could move from then on, in any browser."""
+    before = page.mode.value
+    for messages in (
+        (upload(page.mode, 0, 1), part_of_upload(page.mode, 0, b"x")),
+        (upload(page.obstacles._load, 1, 1), part_of_upload(page.mode, 1, b"x")),
+    ):
+        assert "files go to" in sent_and_refused(ViewerClient(url_of(page.server)), *messages)
+    assert page.mode.value == before
+
+
 def test_files_that_are_never_complete_are_bounded(page: Page, client: ViewerClient) -> None:
-    uuid = page.obstacles._load._impl.uuid
-
-    def start(number: int) -> bytes:
-        return msgspec.msgpack.encode(
-            {
-                "type": "FileTransferStartUpload",
-                "source_component_uuid": uuid,
-                "transfer_uuid": f"t{number}",
-                "filename": "scene.yaml",
-                "mime_type": "",
-                "part_count": 9,
-                "size_bytes": 9,
-            }
-        )
-
-    def part(number: int) -> bytes:
-        return msgspec.msgpack.encode(
-            {
-                "type": "FileTransferPart",
-                "source_component_uuid": uuid,
-                "transfer_uuid": f"t{number}",
-                "part_index": 0,
-                "content": b"x" * 500_000,
-            }
-        )
-
-    many = (make(number) for number in range(40) for make in (start, part))
+    load, content = page.obstacles._load, b"x" * 500_000
+    many = (
+        message
+        for number in range(40)
+        for message in (upload(load, number, 9), part_of_upload(load, number, content))
+    )
     assert "bytes of files" in sent_and_refused(client, *many)
     until(lambda: not page.server.gui._current_file_upload_states)
 
