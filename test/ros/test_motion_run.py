@@ -20,7 +20,7 @@ from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.ros.messages.conversions import trajectory_message
 from kinopt_ros.ros.motion import run
 from kinopt_ros.ros.motion.brakes import commanded_of
-from kinopt_ros.ros.motion.controller_hand_over import NoControllerError
+from kinopt_ros.ros.motion.controller_kinds import NoControllerError
 from kinopt_ros.ros.motion.controllers import ChosenControllers, commanded
 from kinopt_ros.ros.motion.last_look import LastLook, PlannedFor
 from kinopt_ros.ros.motion.output import MotionOutput
