@@ -226,7 +226,7 @@ class ChosenControllers:
         q: Annotated[Float64, "nq"],
         names: Sequence[str] = (),
     ) -> list[Part]:
-        """Return the parts of a motion, each with all joints of its controller.
+        """Return the parts of a motion, each with all joints of its controller, without those that are told nothing.
 
         Args:
             message: the motion.
@@ -238,6 +238,16 @@ class ChosenControllers:
             NoControllerError: one that is named does not exist, or not just one moves a joint of the motion.
             KinoptError: the parameters do not fit the robot.
         """
+        return _told(self._parts(message, robot, q, names))
+
+    def _parts(
+        self,
+        message: JointTrajectory,
+        robot: RobotModel,
+        q: Annotated[Float64, "nq"],
+        names: Sequence[str],
+    ) -> list[Part]:
+        """Return all parts of a motion; see ``split``."""
         for name in names:
             if name not in self.clients:
                 raise NoControllerError(
@@ -265,14 +275,14 @@ class ChosenControllers:
                 f"none of the controllers {shortened(list(names or self.clients))} moves {shortened(left)} "
                 f"(parameter {SEVERAL})"
             )
-        return _told(parts)
+        return parts
 
     def joints(
         self, robot: RobotModel, joints: Sequence[str], names: Sequence[str] = ()
     ) -> Sequence[str] | None:
         """Return the joints that a motion of some joints commands; see ``commanded``. Arguments and errors as of
         ``split``."""
-        parts = self.split(JointTrajectory(joint_names=list(joints)), robot, robot.default_q, names)
+        parts = self._parts(JointTrajectory(joint_names=list(joints)), robot, robot.default_q, names)
         if self._words is None and not self._context.parameter("controller_joints"):
             return None
         return [name for part in parts for name in part.message.joint_names]
