@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kinopt_ros.errors import InvalidRequestError, KinoptError, shown
@@ -127,16 +127,14 @@ def controllers_parameter(given: Any, robot: RobotModel) -> list[str]:
 
 
 def entries_parameter(given: Any, robot: RobotModel) -> dict[str, Any]:
-    """Return the node's parameter ``moveit_simple_controller_manager`` for what a moveit_controllers.yaml holds: of the
-    controllers of ``controllers_parameter`` what counts, where it is not what counts anyway."""
+    """Return the node's parameters ``moveit_simple_controller_manager.*`` for what a moveit_controllers.yaml holds.
+
+    It is what counts of the controllers of ``controllers_parameter``, unless it counts anyway.
+    """
     entries = {
-        name: {
-            key: value
-            for key, value in entry.items()
-            if key in _USED[entry["type"]] and value not in ((), [], None)
-        }
+        name: {key: value for key, value in entry.items() if key in _USED[entry["type"]] and value != []}
         for name, entry in controllers_of(given)
-        if not _reason(name, entry, robot) and entry_of(name, {**entry, "joints": ()}) != ControllerEntry()
+        if not _reason(name, entry, robot) and replace(entry_of(name, entry), joints=()) != ControllerEntry()
     }
     return {MANAGER: entries} if entries else {}
 

@@ -293,8 +293,8 @@ def _check_joints(name: str, controller: SimulatedController, entry: ControllerE
     allowed = 2 if entry.parallel else 1
     if len(controller.joints) != allowed:
         raise InvalidRequestError(
-            f"the gripper {quoted(name)} has the joints {shortened(list(controller.joints))}; simulated are grippers of "
-            "one joint that moves by itself, and of two if they are parallel"
+            f"the gripper {quoted(name)} has the joints {shortened(list(controller.joints))}; simulated are grippers "
+            "of one joint that moves by itself, and of two if they are parallel"
         )
 
 
