@@ -458,10 +458,15 @@ class MotionRun:
 
     def _made_brake(self, running: Published) -> TrajectoryMessage:
         """Return the brake of a motion; joints that go at their own pace stop where they are."""
+        kept = in_time(running, self._parts)
+        brake = brake_of(self._context, kept)
+        if kept is running:
+            return brake
         q = self._context.joint_states.of(running.robot).q
         names = list(running.message.joint_names)
-        at = [float(q[running.robot.variable_index[name]]) for name in names]
-        return whole_controller(brake_of(self._context, in_time(running, self._parts)), names, at)
+        return whole_controller(
+            brake, names, [float(q[running.robot.variable_index[name]]) for name in names]
+        )
 
     def _follow(self, brake: Published) -> bool:
         """Have a published brake published again if the robot does not follow it: one that is lost lets it go on into
