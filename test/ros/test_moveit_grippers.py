@@ -14,6 +14,7 @@ from support.moveit_moves import ABORTED, CANCELED, PANDA, PATIENCE, SLOWLY, STO
 from support.moveit_requests import joint_goal
 from support.ros_requests import READY, StartNode, pose, until_seen
 from support.trajectory_goals import Goals, joints, until_prepared
+from support.wall import box, free_of_the_wall
 
 from kinopt_msgs.msg import CollisionObject, SceneOperation, Shape
 from kinopt_ros.robot.limits import apply_joint_limits
@@ -136,6 +137,7 @@ def standing(request: Any) -> None:
         status, result = gripping.send(gripping.move, gripping.hand_goal(OPEN, **READY)).result()
         assert status == SUCCEEDED, result.error_code.message
     gripping.commands.clear()
+    gripping.robot.path.clear()
 
 
 def test_a_goal_of_the_gripper_becomes_a_command(gripping: Gripping) -> None:
@@ -278,6 +280,20 @@ def test_a_gripper_that_might_meet_what_the_arm_passes_is_not_moved_with_it(grip
     assert status == ABORTED
     assert result.error_code.val == result.error_code.INVALID_MOTION_PLAN, result.error_code.message
     assert "goes at its controller's own pace" in result.error_code.message
+
+
+def test_what_comes_in_the_way_of_arm_and_gripper_stops_both(gripping: Gripping) -> None:
+    goal = gripping.hand_goal(BLOCKED, **{**READY, "panda_joint1": 1.5})
+    goal.request.max_velocity_scaling_factor = 0.1
+    sent = gripping.send(gripping.move, goal)
+    gripping.until_it_moves(sent)
+    gripping.apply(box(0.35))
+    status, result = sent.result()
+    code = result.error_code
+    assert (status, code.val) == (ABORTED, code.MOTION_PLAN_INVALIDATED_BY_ENVIRONMENT_CHANGE), code.message
+    assert "wall" in code.message
+    gripping.stands()
+    free_of_the_wall(position for _, position, _ in gripping.robot.path)
 
 
 def test_a_gripper_that_is_not_there(gripping: Gripping) -> None:
