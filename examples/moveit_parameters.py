@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from kinopt_ros.robot.moveit_controllers import controllers_left_out, controllers_parameter
+from kinopt_ros.robot.moveit_controllers import controllers_left_out, controllers_parameter, entries_parameter
 from kinopt_ros.robot.urdf import robot_from_urdf
 
 
@@ -34,9 +34,10 @@ def main(urdf: str, folder: str, file: str) -> int:
     }
     robot = robot_from_urdf(description, semantic)
     listed = read(config / "moveit_controllers.yaml")
-    simulated = {}
+    simulated: dict[str, Any] = entries_parameter(listed, robot)  # how grippers are told motions
     if controllers := controllers_parameter(listed, robot):
-        node["controllers"] = simulated["controllers"] = controllers
+        simulated["controllers"] = controllers
+    node.update(simulated)
     for name, why in controllers_left_out(listed, robot).items():
         print(f"controller {name} is left out: {why}", file=sys.stderr)
 

@@ -18,7 +18,7 @@ from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
-from kinopt_ros.robot.moveit_controllers import controllers_left_out, controllers_parameter
+from kinopt_ros.robot.moveit_controllers import controllers_left_out, controllers_parameter, entries_parameter
 from kinopt_ros.robot.urdf import robot_from_urdf
 from launch import LaunchContext, LaunchDescription
 
@@ -63,7 +63,11 @@ def _processes(context: LaunchContext) -> list[Node | LogInfo]:
         for name, given in given.items()
     }
     model = robot_from_urdf(texts["robot_description"], texts["robot_description_semantic"])
-    controllers = controllers_parameter(config.trajectory_execution, model)
+    names = controllers_parameter(config.trajectory_execution, model)
+    controllers = {
+        **({"controllers": names} if names else {}),
+        **entries_parameter(config.trajectory_execution, model),
+    }
     left_out = [
         LogInfo(msg=f"controller {name} is left out: {why}")
         for name, why in controllers_left_out(config.trajectory_execution, model).items()
@@ -79,7 +83,7 @@ def _processes(context: LaunchContext) -> list[Node | LogInfo]:
             {**described, **sim_time},
             config.robot_description_kinematics,
             config.joint_limits,
-            *([{"controllers": controllers}] if controllers else []),
+            *([controllers] if controllers else []),
         ],
     )
     if LaunchConfiguration("simulated").perform(context).lower() != "true":
@@ -89,7 +93,7 @@ def _processes(context: LaunchContext) -> list[Node | LogInfo]:
         executable="kinopt_simulated_robot",
         name="simulated_robot",
         output="screen",
-        parameters=[{**described, **sim_time, **({"controllers": controllers} if controllers else {})}],
+        parameters=[{**described, **sim_time, **controllers}],
     )
     return [*left_out, node, simulated]
 

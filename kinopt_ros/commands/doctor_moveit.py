@@ -15,14 +15,17 @@ from kinopt_ros.robot.lint.finding import Finding, Severity, in_order
 from kinopt_ros.robot.lint.rates import DEFAULT_RATES, lint_rates
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.moveit_controllers import (
-    ACTION,
+    ACTIONS,
+    GRIPPER,
     MANAGER,
     MOTIONS,
     controllers_of,
     controllers_parameter,
+    entry_of,
     group_of,
     joints_of,
     listed,
+    unused_keys,
 )
 from kinopt_ros.scene import yaml_text
 
@@ -31,7 +34,6 @@ LARGEST_FILE = 2**20
 """Largest YAML file that is read, bytes."""
 _USED_KINEMATICS = ("kinematics_solver_timeout", "position_only_ik")
 _SCALING = ("default_velocity_scaling_factor", "default_acceleration_scaling_factor")
-_GRIPPERS = ("GripperCommand", "ParallelGripperCommand")
 _NOT_USED = {
     "pilz_cartesian_limits": "straight lines are timed by the limits of the joints",
     "*_planning": "the solvers of kinopt_ros plan",
@@ -191,32 +193,59 @@ def _moveit_controllers(given: Mapping[str, Any], robot: RobotModel) -> Iterator
             yield Finding(
                 ERROR, 0, f"{name!r} has {shortened(unknown)}, which the robot lacks", "correct the names"
             )
-        kind = one.get("type")
-        if kind not in (MOTIONS, *_GRIPPERS):
-            remedy = f"allowed are {', '.join((MOTIONS, *_GRIPPERS))}"
-            yield Finding(WARNING, 0, f"{name!r} is of type {shown(kind)}", remedy)
-        if kind in _GRIPPERS:
-            remedy = "send its action from the client; a goal of a group with these joints is refused"
-            yield Finding(NOTE, 0, f"{name!r} is of type {kind}: it is handed no motions", remedy)
-        if kind == MOTIONS and one.get("action_ns", ACTION) != ACTION:
-            yield Finding(
-                ERROR,
-                0,
-                f"action_ns of {name!r} is {shown(one.get('action_ns'))}",
-                f"allowed is {ACTION}: the node hands motions to {name}/{ACTION}",
-            )
-        if kind == MOTIONS and not unknown and group_of(robot, joints) is None:
-            yield Finding(
-                WARNING,
-                0,
-                f"no group has exactly the joints of {name!r}",
-                "add a group of them to the SRDF: the parameter controllers names groups",
-            )
+        yield from _controller(name, one, robot, unknown)
         covered.update(joints)
     left = [joint.name for joint in robot.joints if joint.is_active and joint.name not in covered]
     if left:
         yield Finding(
             NOTE, 0, f"no controller has {shortened(left)}", "motions of these joints cannot be executed"
+        )
+
+
+def _controller(
+    name: str, given: Mapping[str, Any], robot: RobotModel, unknown: list[str]
+) -> Iterator[Finding]:
+    """Yield findings about how one controller is told motions; ``unknown``: joints that the robot lacks."""
+    kind, joints = given.get("type"), joints_of(given)
+    if kind not in ACTIONS:
+        yield Finding(WARNING, 0, f"{name!r} is of type {shown(kind)}", f"allowed are {', '.join(ACTIONS)}")
+        return
+    try:
+        entry = entry_of(name, given)
+    except KinoptError as error:
+        yield Finding(ERROR, 0, str(error), "correct it: the node does not start with it")
+        return
+    if unused := unused_keys(given):
+        yield Finding(NOTE, 0, f"{shortened(unused)} of {name!r} are not used", "leave them to move_group")
+    if not unknown and group_of(robot, joints) is None:
+        yield Finding(
+            WARNING,
+            0,
+            f"no group has exactly the joints of {name!r}",
+            "add a group of them to the SRDF: the parameter controllers names groups",
+        )
+    if kind == MOTIONS or unknown:
+        return
+    yield Finding(
+        NOTE,
+        0,
+        f"{name!r} is of type {kind}: it is told where a motion ends, and goes there at its own pace",
+        "scaling does not count for it",
+    )
+    if entry.command_joint and entry.command_joint not in joints:
+        yield Finding(
+            WARNING,
+            0,
+            f"command_joint of {name!r} is {entry.command_joint!r}, which is none of its joints",
+            f"the position of {entry.commanded(joints)[0]!r} is sent, as by move_group",
+        )
+    mimic = [joint for joint in joints if robot.joint_by_name[joint].mimics]
+    if kind == GRIPPER and entry.parallel and mimic:
+        yield Finding(
+            WARNING,
+            0,
+            f"{name!r} is parallel, but {shortened(mimic)} follows another joint",
+            "the position of one joint alone is sent, as by move_group: leave out parallel",
         )
 
 

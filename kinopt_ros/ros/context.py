@@ -14,6 +14,7 @@ from kinopt_ros.problems.builder import default_group
 from kinopt_ros.robot.chain import chain_between
 from kinopt_ros.robot.memo import remembered
 from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.moveit_controllers import ControllerEntry
 from kinopt_ros.ros.robot import parameters
 from kinopt_ros.ros.robot.frames import Frames
 from kinopt_ros.ros.robot.joint_states import JointStates, Positions, RobotState
@@ -49,6 +50,8 @@ class Context:
     """Called with every request of inverse kinematics and its result, so that failed ones can be recorded."""
     kinematics: Mapping[str, GroupKinematics] = field(default_factory=dict)
     """What MoveIt's kinematics.yaml says, by group."""
+    controllers: Mapping[str, ControllerEntry] = field(default_factory=dict)
+    """What MoveIt's moveit_controllers.yaml says, by controller."""
     gate: Gate = field(default_factory=Gate)
     remembered: _Remembered = field(default_factory=_Remembered)
 

@@ -36,7 +36,8 @@ from kinopt_ros.ros.motion.published import begin_of
 from kinopt_ros.ros.motion.stop_watch import WATCHED_AT_THE_END
 from kinopt_ros.ros.motion.watched import WatchedMotions
 from kinopt_ros.ros.moveit.offer import MakeTask, offer_moveit_services
-from kinopt_ros.ros.robot import joint_limits, kinematics_parameters, parameters
+from kinopt_ros.ros.robot import controller_parameters, joint_limits, kinematics_parameters, parameters
+from kinopt_ros.ros.robot.controller_names import SEVERAL
 from kinopt_ros.ros.robot.description import NAMING, Description, check_names
 from kinopt_ros.ros.robot.frames import Frames
 from kinopt_ros.ros.robot.joint_states import JointStates
@@ -85,6 +86,7 @@ class KinoptNode(ManagedNode):
         self._ended = False
         parameters.declare(self)
         kinematics = kinematics_parameters.declare(self)
+        controllers = controller_parameters.declare(self, parameters.value(self, SEVERAL))
         self._reports = self.create_publisher(MotionReport, "~/report", 100)
         scene = SceneHolder(self._report_scene)
         self._loader = RobotLoader(self._report_loading, scene.serve)
@@ -97,6 +99,7 @@ class KinoptNode(ManagedNode):
             publish_scene=lambda: self._scene.publish(),
             note_failures=lambda asked, result: self._records.note(asked, result),
             kinematics=kinematics,
+            controllers=controllers,
         )
         self._description = Description(self, self._loader, self._shared.scene, kinematics)
         self._records = FailureRecords(self, self._description)

@@ -79,23 +79,25 @@ class SimulatedRobot:
         """Let the controller of these joints follow a trajectory; see ``SimulatedController.take``."""
         self.controller_of(names).take(names, points, start, now)
 
-    def way_to(self, joint: str, position: float, now: int) -> list[Waypoint]:
-        """Return the way of one joint to a position, or to the limit before it, as fast as its limits allow.
+    def way_to(self, joints: Sequence[str], positions: Sequence[float], now: int) -> list[Waypoint]:
+        """Return the way of all joints of a controller to some positions, or to the limits before them, as fast as
+        their limits allow.
 
         Raises:
             InvalidRequestError: a position that is not finite.
         """
-        if not math.isfinite(position):
-            raise InvalidRequestError(f"the position of {quoted(joint)} is {position}; it must be finite")
-        k, limits = self.robot.variable_index[joint], self.robot.limits
-        begin = self.controller_of([joint]).state(now).position
+        for joint, position in zip(joints, positions, strict=True):
+            if not math.isfinite(position):
+                raise InvalidRequestError(f"the position of {quoted(joint)} is {position}; it must be finite")
+        index, limits = [self.robot.variable_index[joint] for joint in joints], self.robot.limits
+        begin = self.controller_of(joints).state(now).position
         motion = point_to_point(
-            (joint,),
+            tuple(joints),
             begin,
-            np.clip(np.array([position]), limits.lower[k], limits.upper[k]),
-            limits.velocity[k : k + 1],
-            limits.acceleration[k : k + 1],
-            limits.jerk[k : k + 1],
+            np.clip(np.array(positions), limits.lower[index], limits.upper[index]),
+            limits.velocity[index],
+            limits.acceleration[index],
+            limits.jerk[index],
         )
         rows = zip(
             motion.nanoseconds.tolist(), motion.position, motion.velocity, motion.acceleration, strict=True

@@ -27,6 +27,7 @@ from kinopt_ros.ros.client.client import Client
 from kinopt_ros.ros.client.process import NodeProcess
 from kinopt_ros.ros.motion import controller_hand_over
 from kinopt_ros.ros.motion.controller_hand_over import LOOKS, ControllerHandOver, _Client
+from kinopt_ros.ros.motion.controller_kinds import FOLLOWS
 from kinopt_ros.ros.motion.controllers import ChosenControllers
 from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.robot import parameters
@@ -389,7 +390,7 @@ class Pretended:
         self.given_up: list[Any] = []
         """Cancels for whose answers nobody waits any more."""
         self.one: Any = ControllerHandOver.__new__(ControllerHandOver)
-        self.one.name = ACTION
+        self.one.name, self.one.kind = ACTION, FOLLOWS
         self.one._node = SimpleNamespace(
             get_logger=lambda: SimpleNamespace(error=self.logged.append),
             get_publishers_info_by_topic=lambda topic: [
@@ -688,7 +689,7 @@ def test_a_controller_that_refuses_at_once_holds_nobody_up() -> None:
     number = SimpleNamespace(uuid=[0] * 16)
     handle = SimpleNamespace(goal_id=number, request=None, abort=lambda: None, succeed=lambda: None)
     goal: Any = _Goal(action, goals, handle)
-    controller: Any = SimpleNamespace(wait=lambda: None, send=send)
+    controller: Any = SimpleNamespace(wait=lambda: None, send=send, kind=FOLLOWS)
     goal.chosen = ChosenControllers({"arm": controller}, None, action.context)
     claim = output.claim("a goal", lambda owner: None)
     goal._claim = claim

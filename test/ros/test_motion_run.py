@@ -20,7 +20,7 @@ from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.ros.messages.conversions import trajectory_message
 from kinopt_ros.ros.motion import run
 from kinopt_ros.ros.motion.brakes import commanded_of
-from kinopt_ros.ros.motion.controller_hand_over import NoControllerError
+from kinopt_ros.ros.motion.controller_kinds import FOLLOWS, NoControllerError
 from kinopt_ros.ros.motion.controllers import ChosenControllers, commanded
 from kinopt_ros.ros.motion.last_look import LastLook, PlannedFor
 from kinopt_ros.ros.motion.output import MotionOutput
@@ -46,8 +46,14 @@ class Controller:
         self.sent: list[Any] = []
         self.cancelled: list[Any] = []
 
+    kind = FOLLOWS
+
     def wait(self) -> None:
         """It is there."""
+
+    def brake(self, running: Any, brake: Any, ended: Callable[[bool, str], None]) -> Any:
+        """It goes on with a brake as with a motion."""
+        return self.send(brake, ended)
 
     def send(self, message: Any, ended: Callable[[bool, str], None]) -> Any:
         does = self._does[len(self.sent)]

@@ -215,6 +215,10 @@ def of_nobody(trajectory: Any) -> None:
     trajectory.joint_trajectory.joint_names[0] = "elbow"
 
 
+def pushing(trajectory: Any) -> None:
+    trajectory.joint_trajectory.points[1].effort = [0.0] * 6 + [0.1]
+
+
 def empty(trajectory: Any) -> None:
     trajectory.joint_trajectory.points = []
 
@@ -228,6 +232,7 @@ def empty(trajectory: Any) -> None:
         (backwards, "INVALID_MOTION_PLAN", "time of point"),
         (of_nobody, "INVALID_ROBOT_STATE", "'elbow'"),
         (empty, "INVALID_MOTION_PLAN", "no points"),
+        (pushing, "INVALID_MOTION_PLAN", "point 1 has efforts other than 0"),
     ],
 )
 def test_trajectories_that_may_not_be_done(moving: Moving, spoil: Any, code: str, said: str) -> None:

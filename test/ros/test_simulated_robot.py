@@ -25,7 +25,9 @@ from support.pages import FIRST_COMMANDS, filled
 from support.ros_requests import READY, StartNode, pose, target, until_seen
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from kinopt_ros.errors import InvalidRequestError
 from kinopt_ros.kinematics.forward import forward_kinematics
+from kinopt_ros.robot.moveit_controllers import entry_of
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.ros.client.client import Client
 from kinopt_ros.ros.client.process import NodeProcess
@@ -377,6 +379,42 @@ def test_a_gripper_goes_where_it_is_told_or_stalls(
         lambda: all(listener.at.get(name) == pytest.approx(there) for name in fingers), 20.0
     )
     topics.close()
+    client.close()
+
+
+def test_a_parallel_gripper_of_two_joints_is_told_their_sum(control_msgs: None, ros: None) -> None:
+    client = Client("parallel_client", "nobody")
+    joints = ["panda_joint6", "panda_joint7"]
+    given = {"type": "GripperCommand", "action_ns": "", "joints": joints, "parallel": True}
+    robot = SimulatedRobot(PANDA, {"grip": joints}, {"panda_joint6": 0.5})
+    topics = SimulatedRobotTopics(client.node, robot, [], entries={"grip": entry_of("grip", given)})
+    gripper = ActionClient(client.node, import_module("control_msgs.action").GripperCommand, "grip")
+    assert client.spin_until(gripper.server_is_ready, 60.0)
+    taken = gripper.send_goal_async(commanded("GripperCommand", "", 1.2))
+    assert client.spin_until(taken.done, 60.0)
+    result = taken.result().get_result_async()
+    assert client.spin_until(result.done, 60.0)
+    assert result.result().result.position == pytest.approx(1.2)
+    _, position, _ = robot.states(topics.now())
+    assert list(position[5:7]) == pytest.approx([0.6, 0.6])
+    topics.close()
+    client.close()
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"type": "Other"}, "'grip' is of type 'Other'; allowed are FollowJointTrajectory, GripperCommand"),
+        ({"type": "GripperCommand"}, "the gripper 'grip' has the joints panda_joint6, panda_joint7"),
+    ],
+)
+def test_grippers_that_are_not_simulated_are_refused(
+    control_msgs: None, ros: None, given: dict[str, str], said: str
+) -> None:
+    client = Client("refused_client", "nobody")
+    robot = SimulatedRobot(PANDA, {"grip": ["panda_joint6", "panda_joint7"]}, {"panda_joint6": 0.5})
+    with pytest.raises(InvalidRequestError, match=re.escape(said)):
+        SimulatedRobotTopics(client.node, robot, [], entries={"grip": entry_of("grip", given)})
     client.close()
 
 

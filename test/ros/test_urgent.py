@@ -37,7 +37,8 @@ from kinopt_ros.planning.statistics import Statistics
 from kinopt_ros.ros.actions import optimize_trajectory as optimize_trajectory_action
 from kinopt_ros.ros.actions.optimize_trajectory import OptimizeTrajectoryAction
 from kinopt_ros.ros.client.client import Client
-from kinopt_ros.ros.motion.controller_hand_over import PARAMETER, ControllerHandOver, follow_joint_trajectory
+from kinopt_ros.ros.motion.controller_hand_over import ControllerHandOver
+from kinopt_ros.ros.motion.controller_kinds import FOLLOWS, PARAMETER, action_type
 from kinopt_ros.ros.motion.controllers import ChosenControllers, Controllers
 from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.node import KinoptNode
@@ -445,7 +446,7 @@ def test_a_controller_hears_a_stop_while_the_executor_is_busy(served: Served, co
     accepted: list[Any] = []
     server = ActionServer(
         served.client,
-        follow_joint_trajectory(),
+        action_type(FOLLOWS.type),
         "/arm/follow",
         execute_callback=lambda handle: None,
         handle_accepted_callback=accepted.append,
@@ -474,7 +475,7 @@ def test_a_controller_hears_a_stop_while_the_executor_is_busy(served: Served, co
 
 def test_a_controller_may_answer_while_a_motion_is_being_sent(served: Served, control_msgs: None) -> None:
     """Otherwise nobody hears what becomes of the motion, and nobody can stop it."""
-    kind = follow_joint_trajectory()
+    kind = action_type(FOLLOWS.type)
     accepted: list[Any] = []
     server = ActionServer(
         served.client,

@@ -1,17 +1,19 @@
-"""Actions of simulated controllers: FollowJointTrajectory of each, and a gripper's of those of one joint."""
+"""Actions of simulated controllers: what MoveIt's parameters say of them, else FollowJointTrajectory of each, and a
+gripper's of those of one joint."""
 
 from __future__ import annotations  # rclpy of Jazzy has classes that are not generic at run time
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
-from typing import Any, ClassVar
+from typing import Any
 
 from rclpy.action.server import CancelResponse, GoalResponse
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
 from kinopt_ros.errors import InvalidRequestError, KinoptError, quoted, shortened
+from kinopt_ros.robot.moveit_controllers import ACTIONS, ControllerEntry
 from kinopt_ros.ros.serving.action_server import QuietActionServer, begin_cancelling, give_result, no_callback
 from kinopt_ros.trajectory.simulated_controller import SimulatedController, Waypoint
 from kinopt_ros.trajectory.simulated_robot import SimulatedRobot
@@ -41,16 +43,13 @@ def given(message: Any) -> tuple[Sequence[str], list[Waypoint], int]:
 class ControllerAction(ABC):
     """An action of one controller. On the executor's thread."""
 
-    name: ClassVar[str]
-    """Name of the action, below the controller's."""
-
     def __init__(
         self, node: Node, name: str, controller: SimulatedController, kind: Any, now: Now, preempt: Preempt
     ) -> None:
         """
         Args:
             node: that offers it.
-            name: of the controller.
+            name: of the action.
             controller: what it moves.
             kind: type of the action.
             now: the present time, ns.
@@ -65,7 +64,7 @@ class ControllerAction(ABC):
         self._server = QuietActionServer(
             node,
             kind,
-            f"{name}/{self.name}",
+            name,
             execute_callback=no_callback,
             goal_callback=self._judge,
             handle_accepted_callback=self._begin,
@@ -145,8 +144,6 @@ class FollowAction(ControllerAction):
     trajectory that comes by topic leaves the goal to succeed when that ends; nobody should rely on it.)
     """
 
-    name = "follow_joint_trajectory"
-
     def check(self, goal: Any) -> None:
         """Refuse what the controller cannot follow."""
         self.controller.check(*given(goal.trajectory), self._now())
@@ -164,37 +161,34 @@ class FollowAction(ControllerAction):
 
 
 class GripperAction(ControllerAction):
-    """An action that takes one joint to a position, as gripper controllers have it.
+    """An action that takes the joints of a controller to a position, as gripper controllers have it.
 
-    The joint goes there as fast as its limits allow, and as far; at a limit it has stalled, and the goal is aborted.
+    They go there as fast as their limits allow, and as far; at a limit it has stalled, and the goal is aborted.
     """
 
-    name = "gripper_cmd"
-
     def __init__(self, robot: SimulatedRobot, *rest: Any) -> None:
-        """``robot``: has the joint's limits; all else as ``ControllerAction``."""
+        """``robot``: has the joints' limits; all else as ``ControllerAction``."""
         self._robot = robot
-        self._wanted = 0.0
+        self._wanted = [0.0]
         super().__init__(*rest)
 
     @abstractmethod
-    def wanted(self, goal: Any) -> float:
-        """Return the position (rad or m) that a goal asks for; raise KinoptError if it names none of the joint."""
+    def wanted(self, goal: Any) -> list[float]:
+        """Return the positions (rad or m) that a goal asks for; raise KinoptError if it names none of the joints."""
 
     @abstractmethod
-    def report(self, position: float, velocity: float) -> dict[str, Any]:
-        """Return the fields of the result that say where the joint is (rad or m) and how it moves."""
+    def report(self, position: list[float], velocity: list[float]) -> dict[str, Any]:
+        """Return the fields of the result that say where the joints are (rad or m) and how they move."""
 
     def check(self, goal: Any) -> None:
         """Refuse what does not name a position of the joint."""
-        [joint] = self.controller.joints
-        self._robot.way_to(joint, self.wanted(goal), self._now())
+        self._robot.way_to(self.controller.joints, self.wanted(goal), self._now())
 
     def take(self, goal: Any) -> None:
         """Go there."""
-        [joint], now = self.controller.joints, self._now()
+        joints, now = self.controller.joints, self._now()
         self._wanted = self.wanted(goal)
-        self.controller.take([joint], self._robot.way_to(joint, self._wanted, now), 0, now)
+        self.controller.take(joints, self._robot.way_to(joints, self._wanted, now), 0, now)
 
     def outcome(self) -> str:
         """Return whether it has come there."""
@@ -206,18 +200,18 @@ class GripperAction(ControllerAction):
         there = self._is_there()
         stalled = how == "abort" and not there
         state = self.controller.state(self._now())
-        fields = self.report(float(state.position[0]), float(state.velocity[0]))
+        fields = self.report(state.position.tolist(), state.velocity.tolist())
         return self._type.Result(stalled=stalled, reached_goal=there, **fields)
 
     def _is_there(self) -> bool:
-        at = self.controller.state(self._now()).position[0]
-        return bool(abs(at - self._wanted) <= REACHED)
+        at = self.controller.state(self._now()).position
+        return bool((abs(at - self._wanted) <= REACHED).all())
 
 
 class ParallelGripperAction(GripperAction):
     """control_msgs/ParallelGripperCommand, as parallel_gripper_action_controller has it."""
 
-    def wanted(self, goal: Any) -> float:
+    def wanted(self, goal: Any) -> list[float]:
         """Return the position that the command has for the joint."""
         command, [joint] = goal.command, self.controller.joints
         if list(command.name) != [joint] or len(command.position) != 1:
@@ -225,25 +219,27 @@ class ParallelGripperAction(GripperAction):
                 f"command has positions {list(command.position)[:8]} of {shortened(list(command.name)) or 'no joint'}; "
                 f"allowed is one, of {quoted(joint)}"
             )
-        return float(command.position[0])
+        return [float(command.position[0])]
 
-    def report(self, position: float, velocity: float) -> dict[str, Any]:
+    def report(self, position: list[float], velocity: list[float]) -> dict[str, Any]:
         """Return the joint's state."""
-        state = JointState(name=list(self.controller.joints), position=[position], velocity=[velocity])
+        state = JointState(name=list(self.controller.joints), position=position, velocity=velocity)
         return {"state": state}
 
 
 class GripperCommandAction(GripperAction):
-    """control_msgs/GripperCommand, as gripper_action_controller has it. Efforts are not simulated."""
+    """control_msgs/GripperCommand, as gripper_action_controller has it: of two joints it is told the sum. Efforts are
+    not simulated."""
 
-    def wanted(self, goal: Any) -> float:
-        """Return the position of the command, which names no joint."""
-        return float(goal.command.position)
+    def wanted(self, goal: Any) -> list[float]:
+        """Return the position of the command, which names no joint: each has its share."""
+        joints = self.controller.joints
+        return [float(goal.command.position) / len(joints)] * len(joints)
 
-    def report(self, position: float, velocity: float) -> dict[str, Any]:
+    def report(self, position: list[float], velocity: list[float]) -> dict[str, Any]:
         """Return the position alone."""
         del velocity
-        return {"position": position}
+        return {"position": sum(position)}
 
 
 GRIPPERS: dict[str, type[GripperAction]] = {
@@ -254,20 +250,52 @@ GRIPPERS: dict[str, type[GripperAction]] = {
 
 
 def actions_of(
-    robot: SimulatedRobot, node: Node, now: Now, preempt: Preempt, gripper: str
+    robot: SimulatedRobot,
+    node: Node,
+    now: Now,
+    preempt: Preempt,
+    gripper: str,
+    entries: Mapping[str, ControllerEntry],
 ) -> list[ControllerAction]:
     """Return the actions of a robot's controllers; none where control_msgs is not installed.
 
-    ``gripper``: key of ``GRIPPERS``.
+    Args:
+        robot: the robot.
+        node: that offers them.
+        now: the present time, ns.
+        preempt: ends what other goals a controller has.
+        gripper: key of ``GRIPPERS``: what controllers of one joint have besides, unless entries say otherwise.
+        entries: how controllers are told motions.
     """
-    follow, grip = _kind("FollowJointTrajectory"), _kind(gripper)
     actions: list[ControllerAction] = []
     for name, controller in robot.controllers.items():
-        if follow is not None:
-            actions.append(FollowAction(node, name, controller, follow, now, preempt))
-        if grip is not None and len(controller.joints) == 1:
-            actions.append(GRIPPERS[gripper](robot, node, name, controller, grip, now, preempt))
+        usual = [ControllerEntry()]
+        if len(controller.joints) == 1:
+            usual.append(ControllerEntry(gripper, ACTIONS[gripper]))
+        for entry in [entries[name]] if name in entries else usual:
+            if entry.type not in ACTIONS:
+                raise InvalidRequestError(
+                    f"the controller {quoted(name)} is of type {quoted(entry.type)}; allowed are {', '.join(ACTIONS)}"
+                )
+            kind, rest = _kind(entry.type), (now, preempt)
+            if kind is None:
+                continue
+            if entry.type in GRIPPERS:
+                _check_joints(name, controller, entry)
+                made = GRIPPERS[entry.type](robot, node, entry.action_of(name), controller, kind, *rest)
+                actions.append(made)
+            else:
+                actions.append(FollowAction(node, entry.action_of(name), controller, kind, *rest))
     return actions
+
+
+def _check_joints(name: str, controller: SimulatedController, entry: ControllerEntry) -> None:
+    allowed = 2 if entry.parallel else 1
+    if len(controller.joints) != allowed:
+        raise InvalidRequestError(
+            f"the gripper {quoted(name)} has the joints {shortened(list(controller.joints))}; simulated are grippers "
+            "of one joint that moves by itself, and of two if they are parallel"
+        )
 
 
 def _kind(name: str) -> Any:

@@ -10,7 +10,7 @@ import math
 import signal
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import rclpy
@@ -31,11 +31,13 @@ from trajectory_msgs.msg import JointTrajectory
 
 from kinopt_ros.errors import InvalidRequestError, KinoptError, cut, quoted
 from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.moveit_controllers import ControllerEntry
 from kinopt_ros.robot.sources import find_robot
 from kinopt_ros.robot.states import named_configuration
 from kinopt_ros.robot.urdf import robot_from_urdf
 from kinopt_ros.ros.client.simulated_actions import GRIPPERS, actions_of, given
 from kinopt_ros.ros.messages.stamps import hearing_times
+from kinopt_ros.ros.robot import controller_parameters
 from kinopt_ros.ros.robot.controller_names import joints_of_controllers
 from kinopt_ros.ros.robot.parameters import LONGEST_OF_ACTION
 from kinopt_ros.ros.serving.guarded_executor import GuardedExecutor
@@ -60,7 +62,8 @@ class SimulatedRobotTopics:
 
     In: ``<controller>/joint_trajectory`` of each controller, and topics where trajectories go to the controller that
     has their joints; the actions ``<controller>/follow_joint_trajectory`` and, for a controller of one joint,
-    ``<controller>/gripper_cmd``, where control_msgs is installed. Out: ``joint_states``.
+    ``<controller>/gripper_cmd``, or what MoveIt's parameters say, where control_msgs is installed. Out:
+    ``joint_states``.
     """
 
     def __init__(
@@ -70,8 +73,17 @@ class SimulatedRobotTopics:
         topics: Sequence[str] = (TOPIC,),
         rate: float = RATE,
         gripper: str = GRIPPER,
+        entries: Mapping[str, ControllerEntry] | None = None,
     ) -> None:
-        """``rate``: of joint states, 1/s. ``gripper``: type of the action of grippers, a key of ``GRIPPERS``."""
+        """
+        Args:
+            node: that has them.
+            robot: the robot.
+            topics: where trajectories go to the controller that has their joints.
+            rate: of joint states, 1/s.
+            gripper: type of the action of grippers, a key of ``GRIPPERS``.
+            entries: how controllers are told motions, by their names; None: in the usual way.
+        """
         self.robot = robot
         self._node = node
         self._latest = 0
@@ -89,7 +101,7 @@ class SimulatedRobotTopics:
             node.create_subscription(JointTrajectory, topic, lambda message: self._take(None, message), 10)
             for topic in topics
         ]
-        self._actions = actions_of(robot, node, self.now, self.preempt, gripper)
+        self._actions = actions_of(robot, node, self.now, self.preempt, gripper, entries or {})
         self._timer = node.create_timer(1.0 / rate, self._advance)
         self._advance()
 
@@ -159,6 +171,7 @@ class SimulatedRobotNode(Node):
         self._gripper = _gripper(str(self._given("gripper_action", GRIPPER)))
         self._topics = [str(topic) for topic in self._given("trajectory_topics", [TOPIC])]
         self._controllers = [str(word) for word in self._given("controllers", [""])]
+        self._entries = controller_parameters.declare(self, filter(None, self._controllers))
         for topic in (*self._topics, *(word.partition("=")[0] for word in self._controllers)):
             if topic:
                 validate_topic_name(topic)  # raises here and not when a description comes
@@ -216,7 +229,9 @@ class SimulatedRobotNode(Node):
             self._check_controller(name)
         if self._topics_of_robot is not None:
             self._topics_of_robot.close()
-        self._topics_of_robot = SimulatedRobotTopics(self, robot, self._topics, self._rate, self._gripper)
+        self._topics_of_robot = SimulatedRobotTopics(
+            self, robot, self._topics, self._rate, self._gripper, self._entries
+        )
         controllers = ", ".join(robot.controllers) or "none"
         self.get_logger().info(f"simulated robot {model.name!r} with controllers {controllers}")
 

@@ -1,18 +1,15 @@
-"""Hand-over of verified motions to a controller's action control_msgs/FollowJointTrajectory, if control_msgs is
-installed.
+"""Hand-over of verified motions to a controller's action, if control_msgs is installed.
 
-Without parameter ``controller_action`` motions are published on ~/joint_trajectory, and what becomes of them is not
-known.
+What kinds there are is said by ``controller_kinds.py``. Without parameters ``controller_action`` and ``controllers``
+motions are published on ~/joint_trajectory, and what becomes of them is not known.
 """
 
 import os
 import threading
 import time
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
-from action_msgs.msg import GoalStatus
 from action_msgs.srv import CancelGoal
 from rclpy.action.client import ActionClient, ClientGoalHandle
 from rclpy.clock import Clock
@@ -20,11 +17,10 @@ from rclpy.clock_type import ClockType
 from rclpy.node import Node
 from trajectory_msgs.msg import JointTrajectory
 
-from kinopt_ros.errors import KinoptError, MissingPackageError, StartStateError
+from kinopt_ros.errors import StartStateError
+from kinopt_ros.ros.motion.controller_kinds import FOLLOWS, ControllerKind, NoControllerError, action_type
 from kinopt_ros.ros.serving.urgent import UrgentExecutor
-from kinopt_ros.status import Status
 
-PARAMETER = "controller_action"
 SERVER_SECONDS = 2.0
 """Time after which a controller that has not appeared counts as missing, s."""
 LOOKS, LOOK_SECONDS = 5, 1.0
@@ -34,42 +30,8 @@ motion, and the time between two of them, s."""
 _LOOK_AGAIN = 2e-3
 """Time between two looks whether a controller has ended a motion, s."""
 
-_STATES = {
-    GoalStatus.STATUS_SUCCEEDED: "as succeeded",
-    GoalStatus.STATUS_ABORTED: "as aborted",
-    GoalStatus.STATUS_CANCELED: "as cancelled",
-}
-
 Ended = Callable[[bool, str], None]
-"""Function that is called once with whether the controller did all of a motion, and if not, why."""
-
-
-class ControllerError(KinoptError):
-    """A controller is not there, or does not do what it was asked to."""
-
-    status = Status.FAILURE
-
-
-class NoControllerError(ControllerError):
-    """A controller that is named does not run, or no single one does what a motion asks for. move_group answers both
-    alike."""
-
-    status = Status.CONTROL_FAILED
-
-
-def follow_joint_trajectory() -> Any:
-    """Return the type of the controller's action.
-
-    Raises:
-        MissingPackageError: control_msgs is not installed.
-    """
-    try:
-        return import_module("control_msgs.action").FollowJointTrajectory
-    except ImportError:
-        raise MissingPackageError(
-            f"parameter {PARAMETER} is set, which needs the package control_msgs: it is not installed. Install it, or "
-            "leave the parameter empty, and motions are published on ~/joint_trajectory"
-        ) from None
+"""Function that is called once with whether the controller did all of a motion, and if not, why; or with a remark."""
 
 
 class _Client(ActionClient):  # type: ignore[type-arg]  # generic in later versions only
@@ -105,19 +67,21 @@ class ControllerHandOver:
     """The client of one controller. Its callbacks run on the urgent thread: a motion that a controller has not taken
     yet can only be cancelled when its answer is read, and the executor may be busy for long."""
 
-    def __init__(self, node: Node, name: str, urgent: UrgentExecutor) -> None:
+    def __init__(self, node: Node, name: str, urgent: UrgentExecutor, kind: ControllerKind = FOLLOWS) -> None:
         """
         Args:
             node: of which it is a client.
             urgent: delivers what the controller says.
             name: of the action, for instance /arm_controller/follow_joint_trajectory.
+            kind: how the controller does motions.
 
         Raises:
             MissingPackageError: control_msgs is not installed.
         """
         self.name = name
+        self.kind = kind
         self._node = node
-        self._type = follow_joint_trajectory()
+        self._type = action_type(kind.type)
         self._client: Any = _Client(node, self._type, name, urgent)
         self._running: set[Execution] = set()
         self._timer = node.create_timer(
@@ -137,7 +101,7 @@ class ControllerHandOver:
         """
         if not self._client.wait_for_server(timeout_sec=SERVER_SECONDS):
             raise NoControllerError(
-                f"the controller's action {self.name} is not there (parameter {PARAMETER})"
+                f"the controller's action {self.name} of type {self.kind.type} is not there"
             )
         end = time.monotonic() + SERVER_SECONDS
         while self.moves:
@@ -152,12 +116,20 @@ class ControllerHandOver:
         """Let the controller do a motion. Returns at once."""
         self._running = {one for one in self._running if not one.done}
         unanswered = self._unanswered()
-        execution = Execution(ended, self._refuses_to_stop, self._servers(), unanswered)
+        execution = Execution(ended, self._refuses_to_stop, self._servers(), unanswered, self.kind)
         self._running.add(execution)
-        goal = self._type.Goal(trajectory=motion)
+        goal = self.kind.goal(self._type, motion)
         future = self._client.send_goal_async(goal, goal_uuid=unanswered.goal_id)
         future.add_done_callback(execution.taken)
         return execution
+
+    def brake(self, running: "Execution", brake: JointTrajectory, ended: Ended) -> "Execution":
+        """Let the controller end a motion by a brake, which takes its place; one that goes to the end of motions by
+        itself is told to stop. Returns at once."""
+        if self.kind.keeps_time:
+            return self.send(brake, ended)
+        running.cancel()
+        return running
 
     @property
     def moves(self) -> bool:
@@ -206,7 +178,12 @@ class Execution:
     """One motion that a controller was asked to do."""
 
     def __init__(
-        self, ended: Ended, refused: Callable[[str], None], servers: frozenset[bytes], unanswered: Any
+        self,
+        ended: Ended,
+        refused: Callable[[str], None],
+        servers: frozenset[bytes],
+        unanswered: Any,
+        kind: ControllerKind = FOLLOWS,
     ) -> None:
         """
         Args:
@@ -215,7 +192,9 @@ class Execution:
             servers: who may be the controller; it is one of them.
             unanswered: handle of the goal until the controller has said that it takes it. It may do so unheard: ROS
                 loses answers to those whom the other side has not discovered yet.
+            kind: of the controller.
         """
+        self._kind = kind
         self._ended = ended
         self._refused = refused
         self._servers = servers
@@ -377,13 +356,8 @@ class Execution:
         try:
             answer = future.result()
             self._done = True
-            state, code = answer.status, answer.result.error_code
-            if state == GoalStatus.STATUS_SUCCEEDED and code == 0:
-                self._end(True, "")
-            else:
-                said = f": {answer.result.error_string}" if answer.result.error_string else ""
-                name = _STATES.get(state, str(state))
-                self._end(False, f"the controller ended the motion {name}, with error code {code}{said}")
+            why = self._kind.failure(answer.status, answer.result)
+            self._end(not why, why or self._kind.remark(answer.status, answer.result))
         except Exception as error:  # as above
             self._end(False, f"the controller gave no result: {type(error).__name__}: {error}")
 

@@ -1,7 +1,8 @@
 """The controllers that motions are handed to, as parameters name them, and which of them moves which joints.
 
 ``controller_action`` is one action for every motion. ``controllers`` are several, each with the joints of a group: a
-motion is split among those whose joints it moves.
+motion is split among those whose joints it moves. How they are told motions is said by MoveIt's parameters
+(``robot/controller_parameters.py``).
 """
 
 import threading
@@ -9,21 +10,23 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
+import numpy as np
 from trajectory_msgs.msg import JointTrajectory
 
 from kinopt_ros.array import Float64
 from kinopt_ros.errors import InvalidRequestError, quoted, shortened
 from kinopt_ros.robot.model import RobotModel
-from kinopt_ros.robot.moveit_controllers import ACTION
+from kinopt_ros.robot.moveit_controllers import ControllerEntry
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.trajectory_answer import whole_controller
-from kinopt_ros.ros.motion.controller_hand_over import (
+from kinopt_ros.ros.motion.controller_hand_over import ControllerHandOver, Ended, Execution
+from kinopt_ros.ros.motion.controller_kinds import (
+    FOLLOWS,
     PARAMETER,
     ControllerError,
-    ControllerHandOver,
-    Ended,
-    Execution,
+    ControllerKind,
     NoControllerError,
+    kind_of,
 )
 from kinopt_ros.ros.robot.controller_names import (
     SEVERAL,
@@ -31,6 +34,9 @@ from kinopt_ros.ros.robot.controller_names import (
     joints_of_controllers,
 )
 from kinopt_ros.ros.serving.urgent import UrgentExecutor
+
+_STAYS = 1e-4
+"""Distance that a gripper may be told to move without being told anything, rad or m."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,11 +154,16 @@ class Controllers:
         one = self.one()
         if one is not None:
             return ChosenControllers({one.name: one}, None, self._context)
-        names = {name: f"{name}/{ACTION}" for name in groups_of_controllers(words)}
-        if not names:
+        entries = {
+            name: self._context.controllers.get(name, ControllerEntry())
+            for name in groups_of_controllers(words)
+        }
+        if not entries:
             return None
-        self._close_others(set(names.values()))
-        clients = {name: self._client(action) for name, action in names.items()}
+        self._close_others({entry.action_of(name) for name, entry in entries.items()})
+        clients = {
+            name: self._client(entry.action_of(name), kind_of(name, entry)) for name, entry in entries.items()
+        }
         return ChosenControllers(clients, tuple(words), self._context)
 
     def cancel(self) -> None:
@@ -165,10 +176,16 @@ class Controllers:
         """Actions of controllers that have not told the end of a motion yet. On any thread."""
         return [name for name, controller in list(self.clients.items()) if controller.moves]
 
-    def _client(self, name: str) -> ControllerHandOver:
+    def _client(self, name: str, kind: ControllerKind = FOLLOWS) -> ControllerHandOver:
         if name not in self.clients:
-            self.clients[name] = ControllerHandOver(self._context.node, name, self._urgent)
-        return self.clients[name]
+            self.clients[name] = ControllerHandOver(self._context.node, name, self._urgent, kind)
+        known = self.clients[name]
+        if known.kind.type != kind.type:
+            raise ControllerError(
+                f"the action {quoted(name)} cannot be of type {kind.type}: it is of type {known.kind.type} for what is "
+                "still done by parameters that were set before"
+            )
+        return known
 
     def _close_others(self, names: set[str]) -> None:
         """Close controllers that nobody names, needs or waits for.
@@ -209,7 +226,7 @@ class ChosenControllers:
         q: Annotated[Float64, "nq"],
         names: Sequence[str] = (),
     ) -> list[Part]:
-        """Return the parts of a motion, each with all joints of its controller.
+        """Return the parts of a motion, each with all joints of its controller, without those that are told nothing.
 
         Args:
             message: the motion.
@@ -221,6 +238,16 @@ class ChosenControllers:
             NoControllerError: one that is named does not exist, or not just one moves a joint of the motion.
             KinoptError: the parameters do not fit the robot.
         """
+        return _told(self._parts(message, robot, q, names))
+
+    def _parts(
+        self,
+        message: JointTrajectory,
+        robot: RobotModel,
+        q: Annotated[Float64, "nq"],
+        names: Sequence[str],
+    ) -> list[Part]:
+        """Return all parts of a motion; see ``split``."""
         for name in names:
             if name not in self.clients:
                 raise NoControllerError(
@@ -242,7 +269,7 @@ class ChosenControllers:
                     f"two controllers move {shortened(twice)} (parameter {SEVERAL}): name one of them"
                 )
             left = [joint for joint in left if joint not in own]
-            parts.append(Part(self.clients[name], _of(_only(message, own), joints, robot, q)))
+            parts.append(Part(self.clients[name], _of(only(message, own), joints, robot, q)))
         if left:
             raise NoControllerError(
                 f"none of the controllers {shortened(list(names or self.clients))} moves {shortened(left)} "
@@ -255,7 +282,7 @@ class ChosenControllers:
     ) -> Sequence[str] | None:
         """Return the joints that a motion of some joints commands; see ``commanded``. Arguments and errors as of
         ``split``."""
-        parts = self.split(JointTrajectory(joint_names=list(joints)), robot, robot.default_q, names)
+        parts = self._parts(JointTrajectory(joint_names=list(joints)), robot, robot.default_q, names)
         if self._words is None and not self._context.parameter("controller_joints"):
             return None
         return [name for part in parts for name in part.message.joint_names]
@@ -270,6 +297,18 @@ class ChosenControllers:
         """
         for part in parts:
             part.controller.wait()
+
+
+def _told(parts: list[Part]) -> list[Part]:
+    """Return the parts without grippers that stay where they are, if others move: told to be where it is, a gripper
+    would let go what it holds."""
+    return [part for part in parts if part.controller.kind.keeps_time or _moves(part.message)] or parts
+
+
+def _moves(message: JointTrajectory) -> bool:
+    """Check whether a motion moves a joint."""
+    position = np.array([list(point.positions) for point in message.points])
+    return bool((np.ptp(position, axis=0) > _STAYS).any())
 
 
 def together(parts: Sequence[Part]) -> JointTrajectory:
@@ -287,12 +326,6 @@ def together(parts: Sequence[Part]) -> JointTrajectory:
     return message
 
 
-def among(parts: Sequence[Part], message: JointTrajectory) -> list[Part]:
-    """Return the parts of another motion of all joints of some parts, for the same controllers, whatever parameters
-    name by now."""
-    return [Part(part.controller, _only(message, part.message.joint_names)) for part in parts]
-
-
 class SeveralExecutions:
     """What several controllers make of the parts of one motion: it fails, and ends, as soon as one fails."""
 
@@ -300,17 +333,32 @@ class SeveralExecutions:
         """``ended``: told once how the motion ended; on any thread."""
         self._ended = ended
         self._lock = threading.RLock()
+        self._parts: list[Part] = []
         self._executions: list[Execution] = []
         self._open = 0
         self._failed = False
+        self._remarks: list[str] = []
 
     def send(self, parts: Sequence[Part]) -> "SeveralExecutions":
         """Hand all parts over. Returns at once."""
         with self._lock:
             self._open = len(parts)
             for part in parts:
+                self._parts.append(part)
                 self._executions.append(part.controller.send(part.message, self._end))
         return self
+
+    def brake(self, message: JointTrajectory, ended: Ended) -> "SeveralExecutions":
+        """Have a brake of all joints take the place of the motion; see ``ControllerHandOver.brake``. Returns at
+        once."""
+        brake = SeveralExecutions(ended)
+        with brake._lock:
+            brake._open = len(self._parts)
+            for part, running in zip(self._parts, self._executions, strict=True):
+                own = Part(part.controller, only(message, part.message.joint_names))
+                brake._parts.append(own)
+                brake._executions.append(part.controller.brake(running, own.message, brake._end))
+        return brake
 
     @property
     def over(self) -> bool:
@@ -332,11 +380,13 @@ class SeveralExecutions:
             self._open -= 1
             tell = not self._failed and (not done or self._open == 0)
             self._failed = self._failed or not done
+            if done and sentence:
+                self._remarks.append(sentence)
         if tell:
-            self._ended(done, sentence)
+            self._ended(done, "; ".join(self._remarks) if done else sentence)
 
 
-def _only(message: JointTrajectory, joints: Sequence[str]) -> JointTrajectory:
+def only(message: JointTrajectory, joints: Sequence[str]) -> JointTrajectory:
     """Return a motion of some of its joints."""
     columns = [list(message.joint_names).index(joint) for joint in joints]
     if columns == list(range(len(message.joint_names))):

@@ -21,20 +21,21 @@ from kinopt_ros.planning.servo.setup import PATIENCE, servo_setup
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.variables import one_variable_joints
 from kinopt_ros.ros.context import Context
-from kinopt_ros.ros.messages.conversions import error_message, status_message
+from kinopt_ros.ros.messages.conversions import error_message, status_message, trajectory_from_message
+from kinopt_ros.ros.messages.trajectory_answer import whole_controller
 from kinopt_ros.ros.motion.beside import begun_by, check_beside, is_at_end, variables_of, without
 from kinopt_ros.ros.motion.brakes import brake_of, commanded_of
 from kinopt_ros.ros.motion.controllers import (
     ChosenControllers,
     Part,
     SeveralExecutions,
-    among,
     check_unnamed,
     together,
     whole,
 )
 from kinopt_ros.ros.motion.last_look import PlannedFor, check_is_at, check_is_at_rest, stands
 from kinopt_ros.ros.motion.output import MotionOutput
+from kinopt_ros.ros.motion.own_pace import OwnPaceError, check_own_pace, in_time
 from kinopt_ros.ros.motion.published import Execution, Published
 from kinopt_ros.ros.motion.rights import Claim, agreed_by_all
 from kinopt_ros.ros.motion.stop_watch import WATCHED_AT_THE_END, Stopped, StopWatch
@@ -51,6 +52,8 @@ LOOK_SECONDS = 5e-3
 """Time between two looks at a motion that runs, s."""
 LONGER, SETTLE_SECONDS = 1.2, 1.0
 """A motion may take so many times as long as it says, and so many seconds more, until it is stopped."""
+OWN_PACE_SECONDS = 5.0
+"""How much longer one may take that is done at a controller's own pace, s: a gripper may be slower than its limits."""
 MOVED, LAG_SECONDS = 1e-3, 0.5
 """How far a joint of a published motion that should be over has to be measured to move, rad or m, within how many
 seconds, for the motion to be watched on: some controllers slow motions down."""
@@ -88,6 +91,8 @@ class MotionRun:
         """Whether nothing of it is to be sent any more."""
         self._failed = ""
         """Why a controller did not do all of it."""
+        self._remark = ""
+        """What controllers say that did."""
         self._execution: SeveralExecutions | None = None
         self._running: Published | None = None
         self._planned: PlannedFor | None = None
@@ -222,7 +227,7 @@ class MotionRun:
             )
         if self._failed:
             return status_message(Status.CONTROL_FAILED, self._failed)
-        return status_message(Status.SUCCESS)
+        return status_message(Status.SUCCESS, self._remark)
 
     def _note(self, error: Exception) -> None:
         """End with an error; one that nobody meant is logged."""
@@ -256,6 +261,9 @@ class MotionRun:
         has the robot."""
         assert self._chosen is not None
         self._chosen.wait(parts)
+        if planned.scene is not None:
+            robot, left = planned.loaded.model, trajectory_from_message(message)
+            check_own_pace(robot, planned.scene, planned.q, message, left, parts, planned.clearance)
 
         def send() -> Execution | None:
             with self._lock:  # who cancels meanwhile finds all that was sent
@@ -272,7 +280,9 @@ class MotionRun:
 
     def _heard(self, done: bool, sentence: str) -> None:
         """Take notice that controllers have ended the motion."""
-        if not done:
+        if done:
+            self._remark = sentence
+        else:
             self._failed = sentence
         self._wake.set()
 
@@ -281,6 +291,8 @@ class MotionRun:
         seen = None if planned.scene is None else planned.scene.version
         known = self._beside(running)
         latest = self._latest(running.end - running.start)
+        if any(not part.controller.kind.keeps_time for part in self._parts or ()):
+            latest += round(OWN_PACE_SECONDS * NANOSECONDS_PER_SECOND)
         while self._is_there(running) and self._runs(running) and not (self._ends_early or self._failed):
             if self._judged and self._now() > latest:
                 self.stop(Status.TIMED_OUT, "the controller has not ended the motion in time")
@@ -346,6 +358,11 @@ class MotionRun:
         left = self._left(running)
         try:
             contact = first_contact(robot, scene, q, variables, left, planned.clearance, patience=PATIENCE)
+            if contact is None and self._parts is not None:
+                check_own_pace(robot, scene, q, running.message, left, self._parts, planned.clearance)
+        except OwnPaceError as error:
+            self.stop(Status.ENVIRONMENT_CHANGED, f"the scene has changed: {error}; the robot brakes")
+            return
         except KinoptError as error:  # nobody knows whether it is free
             self.stop(error.status, error_message(error).message)
             return
@@ -380,7 +397,7 @@ class MotionRun:
         """Return what is left of the motion. The controller may be behind: a little, or, where it slows motions down,
         as far as joint states say."""
         late = max(running.start, self._now() - LAG)
-        begun = begun_by(running, self._context.joint_states.of(running.robot))
+        begun = begun_by(in_time(running, self._parts), self._context.joint_states.of(running.robot))
         return commanded_of(running).rest(late if begun is None else min(late, begun))
 
     def _end(self, running: Published) -> None:
@@ -414,12 +431,12 @@ class MotionRun:
 
         def send(message: TrajectoryMessage) -> Execution | None:
             nonlocal brake
-            if self._parts is None:
+            if self._execution is None:
                 return None
-            brake = SeveralExecutions(ended)
-            return brake.send(among(self._parts, message))
+            brake = self._execution.brake(message, ended)
+            return brake
 
-        message = brake_of(self._context, running)
+        message = self._made_brake(running)
         sent = self._output.brake(running, message, send, lambda: not self._cancelled)
         if sent and brake is not None:
             length = message.points[-1].time_from_start
@@ -438,6 +455,18 @@ class MotionRun:
         # Unless the brake has taken its place. Who stops all may have looked for controllers just before it was sent.
         self._cancel()
         return sent or self._chosen is not None or self._is_there(running) or self._overtaken()
+
+    def _made_brake(self, running: Published) -> TrajectoryMessage:
+        """Return the brake of a motion; joints that go at their own pace stop where they are."""
+        kept = in_time(running, self._parts)
+        brake = brake_of(self._context, kept)
+        if kept is running:
+            return brake
+        q = self._context.joint_states.of(running.robot).q
+        names = list(running.message.joint_names)
+        return whole_controller(
+            brake, names, [float(q[running.robot.variable_index[name]]) for name in names]
+        )
 
     def _follow(self, brake: Published) -> bool:
         """Have a published brake published again if the robot does not follow it: one that is lost lets it go on into

@@ -148,8 +148,11 @@ def _check_points(message: TrajectoryMessage) -> None:
                 f"point {k} has {counts[wrong[0]]} {wrong[0]} for {n} joints; allowed is one each: controllers join "
                 "points without them by lines or cubics, whose accelerations or jerks have no limit"
             )
-        if len(point.effort):
-            raise InvalidMotionError(f"point {k} has efforts, which are not supported here; leave them out")
+        if any(point.effort):  # zeros, which some clients fill in, ask for nothing
+            raise InvalidMotionError(
+                f"point {k} has efforts other than 0, which are not supported here; leave them out. How hard a gripper "
+                "grips is said by max_effort of its controller"
+            )
 
 
 def _limits(robot: RobotModel, joints: tuple[str, ...], variables: Any) -> TrajectoryLimits:

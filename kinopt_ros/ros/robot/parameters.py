@@ -202,7 +202,8 @@ SPECS = (
         "controllers",
         (),
         "Several controllers with the groups whose joints they have (panda_arm_controller=panda_arm), in place of "
-        "controller_action: motions are split among their actions NAME/follow_joint_trajectory. Empty: none.",
+        "controller_action: motions are split among their actions NAME/follow_joint_trajectory, or what MoveIt's "
+        "moveit_simple_controller_manager.NAME.* say: grippers are told where motions end. Empty: none.",
     ),
     Spec(
         "moveit_services",
@@ -511,16 +512,21 @@ def _check_action_name(parameter: Parameter[Any]) -> None:
     if parameter.name == SEVERAL:
         names = [f"{name}/{ACTION}" for name in groups_of_controllers(checked(parameter))]
     for given in names:
-        try:
-            if "\0" in given:  # where rcl's text ends
-                raise ValueError("it holds a null byte")
-            validate_topic_name(given)
-            validate_full_topic_name(expand_topic_name(given, "kinopt", "/") + LONGEST_OF_ACTION)
-        except (NameValidationException, ValueError, TypeError) as error:  # the last one: no UTF-8
-            said = str(error).splitlines()[0].rstrip(":")
-            raise InvalidRequestError(
-                f"{parameter.name} is {quoted(given)}, which no action can be called: {cut(said, 200)}"
-            ) from error
+        check_action_name(parameter.name, given)
+
+
+def check_action_name(parameter: str, given: str) -> None:
+    """Raise InvalidRequestError if no action can be called as a parameter says."""
+    try:
+        if "\0" in given:  # where rcl's text ends
+            raise ValueError("it holds a null byte")
+        validate_topic_name(given)
+        validate_full_topic_name(expand_topic_name(given, "kinopt", "/") + LONGEST_OF_ACTION)
+    except (NameValidationException, ValueError, TypeError) as error:  # the last one: no UTF-8
+        said = str(error).splitlines()[0].rstrip(":")
+        raise InvalidRequestError(
+            f"{parameter} is {quoted(given)}, which no action can be called: {cut(said, 200)}"
+        ) from error
 
 
 def refusal(reason: str) -> SetParametersResult:

@@ -56,10 +56,13 @@ def test_a_good_configuration_says_which_controllers(
 ) -> None:
     status, report = found(folder, capsys)
     assert status == 0
-    assert report["controllers"] == ["panda_arm_controller=panda_arm"]
+    assert report["controllers"] == ["panda_arm_controller=panda_arm", "hand_controller=hand"]
     (gripper,) = in_yaml(report)
     assert gripper["severity"] == "note"
-    assert "'hand_controller' is of type ParallelGripperCommand: it is handed no motions" in gripper["what"]
+    assert (
+        "'hand_controller' is of type ParallelGripperCommand: it is told where a motion ends"
+        in gripper["what"]
+    )
 
 
 def test_limits_that_nobody_has_written_down_are_said(
@@ -122,9 +125,35 @@ WRONG = {
     ),
     "controllers: action": (
         "moveit_controllers",
-        CONTROLLERS.replace("action_ns: follow_joint_trajectory", "action_ns: follow"),
+        CONTROLLERS.replace("action_ns: follow_joint_trajectory", "action_ns: 3"),
         "error",
-        "action_ns of 'panda_arm_controller' is 'follow'",
+        "panda_arm_controller.action_ns is 3; allowed: a text",
+    ),
+    "controllers: effort": (
+        "moveit_controllers",
+        CONTROLLERS.replace("action_ns: gripper_cmd", "max_effort: -1.0"),
+        "error",
+        "hand_controller.max_effort is -1.0; allowed: a number, 0 or more",
+    ),
+    "controllers: a key of another type": (
+        "moveit_controllers",
+        CONTROLLERS.replace("action_ns: gripper_cmd", "allow_failure: true"),
+        "note",
+        "allow_failure of 'hand_controller' are not used",
+    ),
+    "controllers: command_joint": (
+        "moveit_controllers",
+        CONTROLLERS.replace("ParallelGripperCommand", "GripperCommand, command_joint: finger"),
+        "warning",
+        "command_joint of 'hand_controller' is 'finger', which is none of its joints",
+    ),
+    "controllers: parallel": (
+        "moveit_controllers",
+        CONTROLLERS.replace("ParallelGripperCommand", "GripperCommand, parallel: true").replace(
+            "[panda_finger_joint1]", "[panda_finger_joint1, panda_finger_joint2]"
+        ),
+        "warning",
+        "'hand_controller' is parallel, but panda_finger_joint2 follows another joint",
     ),
     "controllers: group": (
         "moveit_controllers",

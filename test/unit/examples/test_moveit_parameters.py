@@ -13,13 +13,19 @@ EXAMPLE = ROOT / "examples" / "moveit_parameters.py"
 LIMIT = {"has_acceleration_limits": True, "max_acceleration": 3.75}
 LIMITS = {"joint_limits": {"panda_joint1": LIMIT, "panda_joint2": LIMIT}}
 ARM = {"type": "FollowJointTrajectory", "joints": [f"panda_joint{i}" for i in range(1, 8)]}
-HAND = {"type": "GripperCommand", "joints": ["panda_finger_joint1"]}
+HAND = {
+    "type": "GripperCommand",
+    "joints": ["panda_finger_joint1"],
+    "max_effort": 20.0,
+    "allow_failure": True,
+}
 CONTROLLERS = {
     "moveit_simple_controller_manager": {
-        "controller_names": ["arm_controller", "gripper", "elbow"],
+        "controller_names": ["arm_controller", "gripper", "elbow", "other"],
         "arm_controller": ARM,
         "gripper": HAND,
         "elbow": {**ARM, "joints": ["panda_joint4"]},
+        "other": {**ARM, "type": "Other"},
     }
 }
 
@@ -42,14 +48,19 @@ def test_a_configuration_becomes_parameters(tmp_path: Path, capsys: pytest.Captu
         "robot_description": urdf.read_text(encoding="utf-8"),
         "robot_description_semantic": srdf.read_text(encoding="utf-8"),
     }
+    controllers = {
+        "controllers": ["arm_controller=panda_arm", "gripper=hand"],
+        "moveit_simple_controller_manager": {"gripper": HAND},
+    }
     assert written["/kinopt"]["ros__parameters"] == {
         "robot_description_planning": LIMITS,
-        "controllers": ["arm_controller=panda_arm"],
+        **controllers,
     }
-    assert written["/simulated_robot"]["ros__parameters"] == {"controllers": ["arm_controller=panda_arm"]}
+    assert written["/simulated_robot"]["ros__parameters"] == controllers
     assert capsys.readouterr().err.splitlines() == [
-        "controller gripper is left out: it is of type 'GripperCommand', and motions go to FollowJointTrajectory alone",
         "controller elbow is left out: no group of the SRDF has exactly its joints",
+        "controller other is left out: it is of type 'Other'; allowed are FollowJointTrajectory, GripperCommand, "
+        "ParallelGripperCommand",
     ]
 
 

@@ -60,7 +60,13 @@ class Configured(Said):
         assert srdf is not None
         joints = [f"panda_joint{k}" for k in range(1, 8)]
         arm = {"type": "FollowJointTrajectory", "action_ns": "follow_joint_trajectory", "joints": joints}
-        manager = {"controller_names": ["arm_controller"], "arm_controller": arm}
+        hand = {
+            "type": "GripperCommand",
+            "action_ns": "gripper_cmd",
+            "joints": ["panda_finger_joint1"],
+            "default": True,
+        }
+        manager = {"controller_names": ["arm_controller", "hand"], "arm_controller": arm, "hand": hand}
         return SimpleNamespace(
             robot_description={"robot_description": urdf.read_text()},
             robot_description_semantic={"robot_description_semantic": srdf.read_text()},
@@ -179,7 +185,14 @@ def test_a_moveit_configuration_is_taken_as_it_is(described: Any) -> None:
     assert parameter(node, "robot_description_planning") == {"joint_limits": {}}
     assert "<robot" in parameter(node, "robot_description_semantic").words[0]
     for each in (node, robot):
-        assert parameter(each, "controllers") == ["arm_controller=panda_arm"]
+        assert parameter(each, "controllers") == ["arm_controller=panda_arm", "hand=hand"]
+        assert parameter(each, "moveit_simple_controller_manager") == {
+            "hand": {
+                "type": "GripperCommand",
+                "action_ns": "gripper_cmd",
+                "joints": ["panda_finger_joint1"],
+            }
+        }
         assert "<robot" in parameter(each, "robot_description").words[0]
     _, (alone,) = described("moveit.launch.py", package="other")
     assert parameter(alone, "robot_description_kinematics")["package_name"] == "other"

@@ -18,7 +18,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from kinopt_ros.errors import InvalidRequestError
 from kinopt_ros.ros.motion import run as module
-from kinopt_ros.ros.motion.controller_hand_over import ControllerError
+from kinopt_ros.ros.motion.controller_kinds import FOLLOWS, ControllerError
 from kinopt_ros.ros.motion.controllers import Controllers, Part
 from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.motion.run import MotionRun
@@ -45,6 +45,8 @@ class Execution:
 class Controller:
     """Takes all motions."""
 
+    kind = FOLLOWS
+
     def __init__(self) -> None:
         self.taken: list[Execution] = []
         self.has_one = threading.Event()
@@ -53,6 +55,9 @@ class Controller:
         self.taken.append(Execution(ended))
         self.has_one.set()
         return self.taken[-1]
+
+    def brake(self, running: Execution, brake: Any, ended: Callable[[bool, str], None]) -> Execution:
+        return self.send(brake, ended)
 
 
 class World:
