@@ -82,6 +82,7 @@ class World:
         """``words``: as ``ChosenControllers`` gets them."""
         self.now = 10**15
         self.controller_joints: list[str] = []
+        self.arrival_tolerance = 0.1
         self._step = round(1e9 * step)
         self.joint_states = JointStates()
         self.scene: Any = None
@@ -105,9 +106,21 @@ class World:
         return {
             "servo.state_timeout": 1e6,
             "servo.tracking_tolerance": 0.05,
+            "arrival_tolerance": self.arrival_tolerance,
             "state_timeout": 1e6,
             "controller_joints": self.controller_joints,
         }[name]
+
+    def measure_again(self) -> None:
+        """Have the robot measured whenever somebody looks, where it was."""
+        states, robot = self.joint_states, PANDA
+        now = SimpleNamespace(name=list(robot.variable_names), position=robot.default_q.tolist(), velocity=[])
+
+        def of(robot: Any) -> Any:
+            states.update(now, 0, 0)
+            return states.of(robot)
+
+        self.joint_states = SimpleNamespace(of=of)  # type: ignore[assignment]
 
     def claim(self, joints: tuple[str, ...] = ARM) -> Claim:
         """The right to move some joints, as goals ask for it."""
@@ -136,6 +149,33 @@ def test_a_motion_that_the_controller_has_done() -> None:
     world = World({"arm": controller, "hand": Controller()})
     assert world.do(world.claim()).code == Status.SUCCESS
     assert len(controller.sent) == 1
+
+
+def test_a_controller_that_says_to_have_done_what_the_robot_has_not() -> None:
+    """Drives are off, or the arm is held: many controllers say that they are done when the time is over."""
+    world = World({"arm": Controller("succeeds"), "hand": Controller()})
+    world.arrival_tolerance = 0.005
+    world.measure_again()
+    failed = world.do(world.claim())
+    assert failed.code == Status.CONTROL_FAILED
+    assert "'panda_joint1' is at" in failed.message
+    assert "allowed is a difference of 0.005 (parameter arrival_tolerance)" in failed.message
+
+
+def test_an_end_of_which_nothing_is_heard_is_said_to_be_unknown() -> None:
+    world = World({"arm": Controller("succeeds"), "hand": Controller()})
+    world.arrival_tolerance = 0.005
+    done = world.do(world.claim())
+    assert done.code == Status.SUCCESS
+    assert "whether the robot is there is not known" in done.message
+
+
+def test_what_a_gripper_holds_keeps_it_from_its_end() -> None:
+    world = World({"arm": Controller(), "hand": Controller("succeeds")})
+    world.arrival_tolerance = 0.005
+    world.measure_again()
+    finger = ("panda_finger_joint1",)
+    assert world.do(world.claim(finger), finger).code == Status.SUCCESS
 
 
 def test_a_motion_of_which_nobody_has_the_right_any_more_is_no_success() -> None:

@@ -86,12 +86,12 @@ def check_beside(
 
 def left_of(one: Published, state: RobotState) -> JointTrajectory:
     """Return what is left of a motion from where its joints are measured; StartStateError if they are elsewhere."""
-    times, away, there = _compared(one, state)
+    times, off, there = _compared(one, state)
     if not there.any():
-        row = int(np.argmin(away.max(axis=1)))
-        k = int(np.argmax(away[row]))
+        row = int(np.argmin(off.max(axis=1)))
+        k = int(np.argmax(off[row]))
         raise StartStateError(
-            f"{one.message.joint_names[k]!r} is {away[row, k]:.3g} from the motion that this node has sent before, "
+            f"{one.message.joint_names[k]!r} is {off[row, k]:.3g} from the motion that this node has sent before, "
             f"which is not over; allowed is {OFF:g}: nobody knows where it goes. Wait until it stands"
         )
     begin = times[max(int(np.argmax(there)) - 1, 0)]
@@ -107,8 +107,8 @@ def begun_by(one: Published, state: RobotState) -> int | None:
     variables = variables_of(one.robot, [one])
     if not state.known[variables].all():
         return None
-    times, away, there = _compared(one, state)
-    row = int(np.argmax(there) if there.any() else np.argmin(away.max(axis=1)))
+    times, off, there = _compared(one, state)
+    row = int(np.argmax(there) if there.any() else np.argmin(off.max(axis=1)))
     return one.start + round(float(times[max(row - 1, 0)]) * NANOSECONDS_PER_SECOND)
 
 
@@ -117,7 +117,7 @@ def is_at_end(one: Published, state: RobotState) -> bool:
     variables = variables_of(one.robot, [one])
     if not state.known[variables].all():
         return True
-    return bool((_away(one, state, np.array(one.message.points[-1].positions)) <= OFF).all())
+    return bool((away(one, state, np.array(one.message.points[-1].positions)) <= OFF).all())
 
 
 def _compared(
@@ -128,17 +128,17 @@ def _compared(
     whole = trajectory_from_message(one.message)
     times = instants(whole, STEP, MOST_POINTS)
     position, velocity, _ = evaluate(whole, times)
-    away = _away(one, state, position)
+    off = away(one, state, position)
     steps = np.diff(times, prepend=0.0, append=times[-1])
     longest: Annotated[Float64, "T 1"] = np.maximum(steps[:-1], steps[1:])[:, None]
-    there: Annotated[Bool, "T"] = np.all(away <= OFF + longest * np.abs(velocity), axis=1)
-    return times, away, there
+    there: Annotated[Bool, "T"] = np.all(off <= OFF + longest * np.abs(velocity), axis=1)
+    return times, off, there
 
 
-def _away(
+def away(
     one: Published, state: RobotState, position: Annotated[Float64, "... n"]
 ) -> Annotated[Float64, "... n"]:
-    """Return how far the joints of a motion are measured from some positions, rad or m."""
+    """Return how far the joints of a motion are measured from some positions of them, rad or m."""
     off = state.q[variables_of(one.robot, [one])] - position
     # Drivers may measure whole turns less than controllers command.
     turns = continuous_joints(one.robot, one.message.joint_names)

@@ -31,7 +31,7 @@ class OwnPaceError(KinoptError):
 
 def in_time(running: Published, parts: Sequence[Part] | None) -> Published:
     """Return the part of a motion that is done in time, or all of it if no part is, or every one."""
-    kept = _kept(parts or ())
+    kept = kept_joints(parts or ())
     if not kept or len(kept) == len(running.message.joint_names):
         return running
     return replace(running, message=only(running.message, kept))
@@ -61,7 +61,7 @@ def check_own_pace(
         OwnPaceError: they may meet, or there are too many to say.
     """
     kept, own = (
-        _kept(parts),
+        kept_joints(parts),
         [part.message.joint_names for part in parts if not part.controller.kind.keeps_time],
     )
     groups = [names for names in (kept, *own) if names]
@@ -86,8 +86,8 @@ def check_own_pace(
         )
 
 
-def _kept(parts: Sequence[Part]) -> list[str]:
-    """Return the joints of controllers that keep a motion's time."""
+def kept_joints(parts: Sequence[Part]) -> list[str]:
+    """Return the joints of controllers that keep a motion's time, and end where it does."""
     return [name for part in parts if part.controller.kind.keeps_time for name in part.message.joint_names]
 
 

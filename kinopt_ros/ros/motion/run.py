@@ -21,8 +21,10 @@ from kinopt_ros.planning.servo.setup import PATIENCE, servo_setup
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.variables import one_variable_joints
 from kinopt_ros.ros.context import Context
-from kinopt_ros.ros.messages.conversions import error_message, status_message, trajectory_from_message
+from kinopt_ros.ros.messages.conversions import error_message, said, status_message, trajectory_from_message
 from kinopt_ros.ros.messages.trajectory_answer import whole_controller
+from kinopt_ros.ros.motion.arrival import TOLERANCE as ARRIVAL_TOLERANCE
+from kinopt_ros.ros.motion.arrival import missed
 from kinopt_ros.ros.motion.beside import begun_by, check_beside, is_at_end, variables_of, without
 from kinopt_ros.ros.motion.brakes import brake_of, commanded_of
 from kinopt_ros.ros.motion.controllers import (
@@ -35,7 +37,7 @@ from kinopt_ros.ros.motion.controllers import (
 )
 from kinopt_ros.ros.motion.last_look import PlannedFor, check_is_at, check_is_at_rest, stands
 from kinopt_ros.ros.motion.output import MotionOutput
-from kinopt_ros.ros.motion.own_pace import OwnPaceError, check_own_pace, in_time
+from kinopt_ros.ros.motion.own_pace import OwnPaceError, check_own_pace, in_time, kept_joints
 from kinopt_ros.ros.motion.published import Execution, Published
 from kinopt_ros.ros.motion.rights import Claim, agreed_by_all
 from kinopt_ros.ros.motion.stop_watch import WATCHED_AT_THE_END, Stopped, StopWatch
@@ -413,7 +415,8 @@ class MotionRun:
             if sent or self._judged:
                 self.wait_until_still(running)
         elif self._chosen is not None:
-            self.wait_until_still(running)
+            heard = self.wait_until_still(running)
+            self._check_arrived(running, heard)
         elif self._judged and not self.stopped:
             self._check_arrives(running)
 
@@ -507,9 +510,9 @@ class MotionRun:
         """Return when a motion of so many ns that begins now is to be over, ns of the node's clock."""
         return self._now() + round(LONGER * duration + SETTLE_SECONDS * NANOSECONDS_PER_SECOND)
 
-    def wait_until_still(self, running: Published) -> None:
+    def wait_until_still(self, running: Published) -> bool:
         """Wait until joint states of now say that the joints of a motion stand, for REST_SECONDS at most; say so if
-        they move."""
+        they move. Return whether joint states have come since."""
         begin = time.monotonic()
         joints = running.message.joint_names
         index = [running.robot.variable_index[name] for name in joints]
@@ -518,7 +521,7 @@ class MotionRun:
             age = self._context.joint_states.of(running.robot).age[index].max()
             still = not self._runs_any(joints) and self._stands(running.robot, joints)
             if still and age < passed:
-                return
+                return True
             if passed > REST_SECONDS:
                 break
             time.sleep(LOOK_SECONDS)
@@ -530,6 +533,7 @@ class MotionRun:
                 if age < REST_SECONDS / 2.0
                 else f"no joint states came since a motion {what}: whether the robot stands is not known"
             )
+        return bool(age < passed)
 
     def _runs_any(self, joints: Sequence[str]) -> bool:
         """Check whether a motion of some joints is not over."""
@@ -538,6 +542,19 @@ class MotionRun:
             for one in self._output.published
             if not set(joints).isdisjoint(one.message.joint_names)
         )
+
+    def _check_arrived(self, running: Published, heard: bool) -> None:
+        """Fail if joints are measured elsewhere than where controllers say to have brought them. ``heard``: whether
+        anybody has measured them since."""
+        if self.stopped or self._failed:
+            return
+        if not heard:
+            unknown = "no joint states came since the motion ended: whether the robot is there is not known"
+            self._remark = said(self._remark, unknown)
+            return
+        state = self._context.joint_states.of(running.robot)
+        joints = kept_joints(self._parts or ())
+        self._failed = missed(running, joints, state, self._context.parameter(ARRIVAL_TOLERANCE))
 
     def _check_arrives(self, running: Published) -> None:
         """Wait until the robot is where a published motion ends; stop with a sentence if it is not, in time."""

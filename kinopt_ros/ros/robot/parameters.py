@@ -286,6 +286,14 @@ SPECS = (
         MOST_START_TOLERANCE,
     ),
     Spec(
+        "arrival_tolerance",
+        0.1,
+        "How far joints may be measured from where a motion ends that their controller says to have done (rad or m); "
+        "farther, and it has failed. Joints of grippers may be anywhere: they hold things.",
+        1e-4,
+        1e3,
+    ),
+    Spec(
         "start_delay",
         START_DELAY,
         "Time from publishing a motion from rest until the begin that its stamp says (s), where stamps of joint states "
