@@ -40,6 +40,8 @@ AWAY = joints(panda_joint1=0.3)
 ACTION = "/arm_controller/follow_joint_trajectory"
 ELSEWHERE = {**READY, "panda_joint7": READY["panda_joint7"] + 1e-3}
 """Near READY: joint states by which the node is seen to hear them."""
+STANDS = {"arrival_tolerance": 1e3}
+"""For a robot that stands still whatever its pretended controller says."""
 SHARED_ACTION = "/shared_controller/follow_joint_trajectory"
 
 
@@ -56,7 +58,7 @@ def node(
     control_msgs: None, start_node: StartNode, panda_parameters: dict[str, object]
 ) -> Iterator[tuple[NodeProcess, Goals]]:
     """A node of the test's own, which it may end, that hands motions to a controller, and who sends goals to it."""
-    made = started(start_node, "kinopt_hand_over", {**panda_parameters, "controller_action": ACTION})
+    made = started(start_node, "kinopt_hand_over", {**panda_parameters, **STANDS, "controller_action": ACTION})
     yield made
     made[1].close()
 
@@ -66,7 +68,7 @@ def goals(
     control_msgs: None, start_shared_node: StartNode, panda_parameters: dict[str, object]
 ) -> Iterator[Goals]:
     """Sends goals to such a node, which the tests of this module share, as its controller."""
-    parameters = {**panda_parameters, "controller_action": SHARED_ACTION}
+    parameters = {**panda_parameters, **STANDS, "controller_action": SHARED_ACTION}
     _, sender = started(start_shared_node, "kinopt_shared", parameters)
     yield sender
     sender.close()
