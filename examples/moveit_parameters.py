@@ -4,6 +4,7 @@ python examples/moveit_parameters.py my_robot.urdf my_robot_moveit_config kinopt
 kinopt_node --ros-args --params-file kinopt.yaml
 kinopt_simulated_robot --ros-args --params-file kinopt.yaml        # in place of a robot, if there is none
 
+A fourth word names another file of controllers than moveit_controllers.yaml (gripper_moveit_controllers.yaml).
 The description is a URDF (`xacro my_robot.urdf.xacro > my_robot.urdf`, if yours is a xacro file). Needs no ROS.
 """
 
@@ -17,7 +18,7 @@ from kinopt_ros.robot.moveit_controllers import controllers_left_out, controller
 from kinopt_ros.robot.urdf import robot_from_urdf
 
 
-def main(urdf: str, folder: str, file: str) -> int:
+def main(urdf: str, folder: str, file: str, controllers_file: str = "") -> int:
     """Read what the node takes of a configuration, write it."""
     config = Path(folder, "config")
     srdfs = sorted(config.glob("*.srdf"))
@@ -33,7 +34,10 @@ def main(urdf: str, folder: str, file: str) -> int:
         "robot_description_kinematics": read(config / "kinematics.yaml"),
     }
     robot = robot_from_urdf(description, semantic)
-    listed = read(config / "moveit_controllers.yaml")
+    if controllers_file and not (config / controllers_file).is_file():
+        print(f"{config} has no {controllers_file}", file=sys.stderr)
+        return 1
+    listed = read(config / (controllers_file or "moveit_controllers.yaml"))
     simulated: dict[str, Any] = entries_parameter(listed, robot)  # how grippers are told motions
     if controllers := controllers_parameter(listed, robot):
         simulated["controllers"] = controllers
@@ -65,6 +69,6 @@ def read(file: Path) -> Any:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 4:
+    if len(sys.argv) not in (4, 5):
         sys.exit(__doc__)
     sys.exit(main(*sys.argv[1:]))

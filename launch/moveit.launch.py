@@ -3,6 +3,7 @@
     ros2 launch kinopt_ros moveit.launch.py robot:=my_robot                      # package my_robot_moveit_config
     ros2 launch kinopt_ros moveit.launch.py robot:=my_robot package:=my_package
     ros2 launch kinopt_ros moveit.launch.py robot:=moveit_resources_panda simulated:=true    # without hardware
+    ros2 launch kinopt_ros moveit.launch.py controllers:=config/gripper_moveit_controllers.yaml   # its gripper, too
 
 Description, SRDF, joint limits and kinematics come from the configuration, and controllers from its
 moveit_controllers.yaml. Start no move_group beside it: MoveIt's clients find what they look for. In a launch file of
@@ -36,6 +37,12 @@ def generate_launch_description() -> LaunchDescription:
                 "package", default_value="", description="Its package; empty: <robot>_moveit_config."
             ),
             DeclareLaunchArgument(
+                "controllers",
+                default_value="",
+                description="Its file of controllers, if that is another one than the builder finds: "
+                "config/gripper_moveit_controllers.yaml.",
+            ),
+            DeclareLaunchArgument(
                 "simulated", default_value="false", description="Whether a simulated robot is the hardware."
             ),
             DeclareLaunchArgument(
@@ -55,7 +62,10 @@ def _processes(context: LaunchContext) -> list[Node | LogInfo]:
         ) from error
     robot = LaunchConfiguration("robot").perform(context)
     package = LaunchConfiguration("package").perform(context) or f"{robot}_moveit_config"
-    config = MoveItConfigsBuilder(robot, package_name=package).to_moveit_configs()
+    builder = MoveItConfigsBuilder(robot, package_name=package)
+    if file := LaunchConfiguration("controllers").perform(context):
+        builder = builder.trajectory_execution(file_path=file)
+    config = builder.to_moveit_configs()
     # Texts must be marked as such, or launch takes them for YAML.
     texts = {
         name: _text(context, given)

@@ -168,6 +168,7 @@ WRONG = {
         "default_velocity_scaling_factor (1.0) is for MoveGroupInterface",
     ),
     "planner": ("pilz_industrial_motion_planner_planning", "a: 1", "note", "not used"),
+    "other controllers": ("gripper_moveit_controllers", CONTROLLERS, "note", "not used"),
     "sensors": ("sensors_kinect_depthmap", "sensors: []", "note", "not used"),
     "another": ("trac_ik_kinematics", "a: 1", "note", "not used"),
     "pilz": ("pilz_cartesian_limits", "cartesian_limits: {}", "note", "not used"),

@@ -64,6 +64,27 @@ def test_a_configuration_becomes_parameters(tmp_path: Path, capsys: pytest.Captu
     ]
 
 
+def test_another_file_of_controllers_counts_if_it_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As moveit_resources' Panda has one with its gripper."""
+    urdf, srdf = find_robot("panda")
+    assert srdf is not None
+    config = tmp_path / "config"
+    config.mkdir()
+    (config / "panda.srdf").write_text(srdf.read_text(encoding="utf-8"), encoding="utf-8")
+    (config / "gripper_moveit_controllers.yaml").write_text(yaml.safe_dump(CONTROLLERS), encoding="utf-8")
+    file, main = tmp_path / "kinopt.yaml", runpy.run_path(str(EXAMPLE))["main"]
+    assert main(str(urdf), str(tmp_path), str(file), "gripper_moveit_controllers.yaml") == 0
+    written = yaml.safe_load(file.read_text(encoding="utf-8"))
+    assert written["/kinopt"]["ros__parameters"]["controllers"] == [
+        "arm_controller=panda_arm",
+        "gripper=hand",
+    ]
+    assert main(str(urdf), str(tmp_path), str(file), "others.yaml") == 1
+    assert "has no others.yaml" in capsys.readouterr().err
+
+
 def test_no_configuration_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     urdf, _ = find_robot("panda")
     assert runpy.run_path(str(EXAMPLE))["main"](str(urdf), str(tmp_path), str(tmp_path / "kinopt.yaml")) == 1

@@ -1,5 +1,7 @@
 """Tests of what the launch files ask of launch, read by stand-ins for it: ROS launch is no part of the ROS wheels."""
 
+from __future__ import annotations
+
 import importlib.util
 import sys
 from pathlib import Path
@@ -54,6 +56,9 @@ class Typed(Said):
 
 class Configured(Said):
     """The configuration of the bundled Panda, as MoveIt's builder gives it; its words are kept."""
+
+    def trajectory_execution(self, file_path: str) -> Configured:
+        return Configured(*self.words, **self.options, controllers=file_path)
 
     def to_moveit_configs(self) -> SimpleNamespace:
         urdf, srdf = find_robot("panda")
@@ -196,6 +201,10 @@ def test_a_moveit_configuration_is_taken_as_it_is(described: Any) -> None:
         assert "<robot" in parameter(each, "robot_description").words[0]
     _, (alone,) = described("moveit.launch.py", package="other")
     assert parameter(alone, "robot_description_kinematics")["package_name"] == "other"
+    _, (alone,) = described("moveit.launch.py", controllers="config/gripper_moveit_controllers.yaml")
+    assert parameter(alone, "robot_description_kinematics")["controllers"].endswith(
+        "gripper_moveit_controllers.yaml"
+    )
 
 
 @pytest.mark.parametrize("installed", [False, True])
