@@ -9,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
+
 from stops.judge import MEASURES
 from stops.plant import PLANTS
 from stops.scenarios import SCENARIOS
@@ -28,7 +29,9 @@ def _percentiles(values: list[float]) -> str:
 
 def _print(rows: list[dict[str, object]], before: dict[tuple[object, ...], dict[str, object]]) -> None:
     print(f"each: {'/'.join(map(str, _SHARES))} % of {', '.join(MEASURES)}")
-    for robot, plant, scenario in sorted({(row["robot"], row["plant"], row["scenario"]) for row in rows}, key=str):
+    for robot, plant, scenario in sorted(
+        {(row["robot"], row["plant"], row["scenario"]) for row in rows}, key=str
+    ):
         some = [r for r in rows if (r["robot"], r["plant"], r["scenario"]) == (robot, plant, scenario)]
         said = []
         for measure in MEASURES:
@@ -49,12 +52,22 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="make stops", description=__doc__)
     parser.add_argument("--trials", type=int, default=20, help="of each plant and scenario")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--robot", choices=list(ROBOTS), action="append", help="panda unless given (may be repeated)")
-    parser.add_argument("--plant", choices=list(PLANTS), action="append", help="only this one (may be repeated)")
-    parser.add_argument("--scenario", choices=list(SCENARIOS), action="append", help="only this one (repeated)")
+    parser.add_argument(
+        "--robot", choices=list(ROBOTS), action="append", help="panda unless given (may be repeated)"
+    )
+    parser.add_argument(
+        "--plant", choices=list(PLANTS), action="append", help="only this one (may be repeated)"
+    )
+    parser.add_argument(
+        "--scenario", choices=list(SCENARIOS), action="append", help="only this one (repeated)"
+    )
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--save", type=Path, help="file for all that was found, to compare another state with")
-    parser.add_argument("--against", type=Path, help="such a file, of the same trials with another state of the code")
+    parser.add_argument(
+        "--save", type=Path, help="file for all that was found, to compare another state with"
+    )
+    parser.add_argument(
+        "--against", type=Path, help="such a file, of the same trials with another state of the code"
+    )
     args = parser.parse_args()
     trials = [
         Trial(robot, plant, scenario, args.seed, number)

@@ -21,10 +21,12 @@ class Verdict:
     travel: float
     """How far a joint was then from where it was when the order came, rad or m."""
     acceleration: float
-    """Largest acceleration that a joint was told since the first order, as a share of its limit; what steps has an
-    endless one, seen at 1 kHz."""
+    """Largest acceleration of a joint since the first order, as a share of its limit; what steps has an endless one,
+    seen at 1 kHz."""
     velocity: float
     """The same of velocity."""
+    told_acceleration: float
+    """Largest acceleration that the controller told a joint: drives that lag make less of it."""
     beyond: float
     """How far a joint was beyond where its motion leads, rad or m."""
     outside: float
@@ -56,8 +58,7 @@ def verdict(
     index = [robot.variable_index[name] for name in joints]
     limits = robot.limits
     since = max(int(np.searchsorted(times, begun)) - 1, 0)
-    velocity = np.diff(told[since:], axis=0) / _SECONDS
-    acceleration = np.diff(velocity, axis=0) / _SECONDS
+    velocity = np.diff(there[since:], axis=0) / _SECONDS
     moves = (np.abs(np.diff(there, axis=0)) / _SECONDS > _STILL * limits.velocity[index]).any(axis=1)
     first = min(int(np.searchsorted(times, ordered)), len(times) - 1)
     last = int(np.flatnonzero(moves)[-1]) + 1 if moves.any() else first
@@ -66,8 +67,15 @@ def verdict(
     return Verdict(
         rest=rest,
         travel=float(np.abs(there[-1] - there[first]).max()),
-        acceleration=float((np.abs(acceleration) / limits.acceleration[index]).max(initial=0.0)),
+        acceleration=_hardest(there[since:], limits.acceleration[index]),
         velocity=float((np.abs(velocity) / limits.velocity[index]).max(initial=0.0)),
+        told_acceleration=_hardest(told[since:], limits.acceleration[index]),
         beyond=float(max(0.0, np.maximum(there - high, low - there).max())),
         outside=float(max(0.0, np.maximum(there - limits.upper[index], limits.lower[index] - there).max())),
     )
+
+
+def _hardest(places: np.ndarray, limits: np.ndarray) -> float:
+    """Return the largest acceleration on a way, as a share of limits."""
+    acceleration = np.diff(places, n=2, axis=0) / _SECONDS**2
+    return float((np.abs(acceleration) / limits).max(initial=0.0))

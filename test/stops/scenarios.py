@@ -3,9 +3,9 @@
 from collections.abc import Callable
 
 import numpy as np
-from stops.world import World
 
 from kinopt_ros.ros.motion.run import MotionRun
+from stops.world import World
 
 Scenario = Callable[[World, MotionRun, np.random.Generator], int]
 

@@ -4,10 +4,6 @@ from dataclasses import dataclass
 from zlib import crc32
 
 import numpy as np
-from stops.judge import Verdict, verdict
-from stops.plant import MS, PLANTS
-from stops.scenarios import SCENARIOS
-from stops.world import World
 from support.two_pandas import LEFT, PANDAS
 
 from kinopt_ros.planning.motion import plan_joint_motion
@@ -15,6 +11,10 @@ from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.trajectory.interpolation import evaluate
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
+from stops.judge import Verdict, verdict
+from stops.plant import MS, PLANTS
+from stops.scenarios import SCENARIOS
+from stops.world import World
 
 ROBOTS = {
     "panda": (load_robot("panda"), tuple(f"panda_joint{k + 1}" for k in range(7))),
@@ -41,7 +41,11 @@ class Trial:
     @property
     def stream(self) -> list[int]:
         """Seed of its random numbers."""
-        return [self.seed, self.number, *(crc32(name.encode()) for name in (self.robot, self.plant, self.scenario))]
+        return [
+            self.seed,
+            self.number,
+            *(crc32(name.encode()) for name in (self.robot, self.plant, self.scenario)),
+        ]
 
 
 def tried(trial: Trial) -> tuple[Verdict, World]:
@@ -62,6 +66,7 @@ def tried(trial: Trial) -> tuple[Verdict, World]:
         ordered = SCENARIOS[trial.scenario](world, running, random)
         _until_it_stands(world)
         truth = world.truth()
+    assert not any("internal error" in sentence for sentence in world.said), world.said
     places = evaluate(motion, np.linspace(0.0, motion.duration, 400))[0]
     return verdict(robot, joints, truth, places, begun, ordered), world
 
@@ -78,7 +83,9 @@ def _motion(robot: RobotModel, joints: tuple[str, ...], random: np.random.Genera
     if random.random() < 0.3:
         goal[index[some[0]]] = (upper if random.random() < 0.5 else lower)[some[0]]
     goal[index] = np.clip(goal[index], lower, upper)
-    return plan_joint_motion(robot, joints, q, np.zeros(robot.nq), goal, 1.0, 1.0, 0.01, None, 0.0, None).trajectory
+    return plan_joint_motion(
+        robot, joints, q, np.zeros(robot.nq), goal, 1.0, 1.0, 0.01, None, 0.0, None
+    ).trajectory
 
 
 def _until_it_stands(world: World) -> None:

@@ -15,7 +15,6 @@ from unittest.mock import patch
 import numpy as np
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool
-from stops.plant import MS, Plant
 from support.looks import Trusting
 
 from kinopt_ros.errors import InvalidRequestError
@@ -24,7 +23,7 @@ from kinopt_ros.ros.client.simulated_actions import given
 from kinopt_ros.ros.messages.conversions import trajectory_message
 from kinopt_ros.ros.motion import run as motion_run
 from kinopt_ros.ros.motion import stop_watch
-from kinopt_ros.ros.motion.output import MotionOutput
+from kinopt_ros.ros.motion.output import InactiveError, MotionOutput
 from kinopt_ros.ros.motion.published import begin_of
 from kinopt_ros.ros.motion.run import MotionRun
 from kinopt_ros.ros.robot import joint_states
@@ -33,6 +32,7 @@ from kinopt_ros.ros.topics.emergency_stop import EmergencyStop
 from kinopt_ros.status import Status
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 from kinopt_ros.trajectory.simulated_controller import SimulatedController
+from stops.plant import MS, Plant
 
 BEGIN = 10**15
 """When it begins, ns."""
@@ -89,7 +89,9 @@ class VirtualTime:
     def modules(self) -> tuple[SimpleNamespace, SimpleNamespace]:
         """Return stand-ins for the modules ``time`` and ``threading``."""
         time = SimpleNamespace(monotonic=lambda: self.now / 1e9, sleep=self.sleep)
-        return time, SimpleNamespace(Thread=self.thread, Lock=threading.Lock, Event=lambda: VirtualEvent(self))
+        return time, SimpleNamespace(
+            Thread=self.thread, Lock=threading.Lock, Event=lambda: VirtualEvent(self)
+        )
 
 
 class VirtualThread:
@@ -211,6 +213,7 @@ class World:
                 yield
             finally:
                 self.output.release()
+                self.output.open()
                 while self.time.busy:
                     self.pass_ms(10)
 
@@ -220,7 +223,9 @@ class World:
 
     def move(self, motion: JointTrajectory) -> MotionRun:
         """Send a motion, and watch it as the node does."""
-        planned: Any = SimpleNamespace(loaded=self.context.loaded, goes_on=False, scene=None, q=self.robot.default_q)
+        planned: Any = SimpleNamespace(
+            loaded=self.context.loaded, goes_on=False, scene=None, q=self.robot.default_q
+        )
         running = MotionRun(self.context, self.output, None, judged=False)
         claim = self.output.claim("a client", running.lost)
         assert running.send(claim, trajectory_message(motion, self.robot.root_link), planned, keep=False)
@@ -237,6 +242,7 @@ class World:
 
     def deactivate(self) -> None:
         """Stop all, as the node does where it is deactivated."""
+        self.output.close(InactiveError("the node is not active"))
         if self.stop.stop_all("the deactivation", lasting=False):
             self.stop.watch()
 
