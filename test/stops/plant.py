@@ -64,7 +64,7 @@ PLANTS: dict[str, Plant] = {
     "no_stamps": Plant(stamps=False),
     "ignores_stamps": Plant(keeps_stamps=False),
     "clock_ahead": Plant(clock=60 * MS),
-    "clock_behind": Plant(clock=-300 * MS),
+    "clock_behind": Plant(clock=-60 * MS),
     "loses_a_brake": Plant(loses_brakes=1),
     "lag_30_noise": Plant(drive_lag=0.030, noise=3e-4, velocity_noise=0.01),
     "lag_30_no_velocities": Plant(drive_lag=0.030, velocities=False, noise=1e-4),

@@ -64,6 +64,12 @@ class Published:
     """The motion that it ends, if it is a brake or a stop."""
 
     @property
+    def stamped(self) -> bool:
+        """Whether its controller knows when it begins; else that was when it came."""
+        stamp = self.message.header.stamp
+        return bool(stamp.sec or stamp.nanosec)
+
+    @property
     def end(self) -> int:
         """Time of the motion's last point, ns of the node's clock."""
         last = self.message.points[-1].time_from_start if self.message.points else None

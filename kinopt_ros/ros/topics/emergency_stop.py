@@ -170,7 +170,7 @@ class EmergencyStop:
             return ""
         state, now = self._context.joint_states.of(robot), self._now()
         self._stopped.append(Stopped(setup, now, published.end, published.at(now).position))
-        if self._is_elsewhere(setup, state, published, now, one.brakes):
+        if self._is_elsewhere(setup, state, published, now, one):
             return self._brake_as_measured(claim, setup, state, published, now, one.brakes)
         if now >= published.end:
             return ""
@@ -185,18 +185,21 @@ class EmergencyStop:
         self._stopped[-1] = replace(self._stopped[-1], end=end, position=motion.position[-1])
 
     def _is_elsewhere(
-        self, setup: ServoSetup, state: RobotState, published: Commanded, now: int, brakes: bool
+        self, setup: ServoSetup, state: RobotState, published: Commanded, now: int, one: Published
     ) -> bool:
         """Check whether the robot is not in the motion that was published, or not at the time that the node reckons
-        with, as far as it is known where it is; when a brake begins is up to the controller."""
+        with, as far as it is known where it is; when a brake begins, or a motion without a stamp, is up to the
+        controller."""
         index, context = setup.variables, self._context
         if not state.known[index].all() or state.age[index].max() > context.parameter("servo.state_timeout"):
             return False  # what was commanded is known
         if not credible(setup, state):
             return False
         tolerance = context.parameter("servo.tracking_tolerance")
-        if brakes:
+        if one.brakes:
             return not slows_down_in(published, setup, state, now, tolerance)
+        if not one.stamped:
+            return True
         try:
             check_clock(state, setup, EARLIEST_AT_ONCE)
             check_keeps_stamps(published, setup, state, now)
