@@ -79,7 +79,10 @@ class World:
             scene=SceneHolder(lambda *said: None),
         )
         self.output = MotionOutput(
-            SimpleNamespace(publish=self._publish), Trusting(), lambda: self.now, begin=lambda *given: self.now
+            SimpleNamespace(publish=self._publish),
+            Trusting(),
+            lambda: self.now,
+            begin=lambda *given: self.now,
         )
         self.stop = EmergencyStop(
             self.context, self.output, lambda stopped, text: self.said.append(text), list, lambda: None

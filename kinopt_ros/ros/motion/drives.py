@@ -16,6 +16,8 @@ ALIKE = 2e-3
 """Difference between positions that measurements do not tell apart, rad or m."""
 _NOT_SLOWER = 0.02
 """Share of its velocity by which a motion may be done slower or faster that is done in time."""
+_NOISE = 0.003
+"""Share of a limit of velocity by which it may be measured wrongly."""
 _SLOWEST, _SLOWEST_OF_ALL = 0.1, 0.02
 """Shares of a limit from which velocities say whether joints are slower; and from which they say so at all. A robot
 that is slower than that, and beside its motion, may be anything: who takes a speed slider for a drive makes it jump."""
@@ -43,8 +45,13 @@ _WEIGHTS = _weights()
 
 
 def is_in_time(motion: Commanded, setup: ServoSetup, state: RobotState, now: int) -> bool:
-    """Check whether joints are where a motion has them by now, or where drives that lag would: by a time, as joint
-    states of filters are, or of the first order.
+    """Check whether joints are in a motion in time, as ``time_in``."""
+    return time_in(motion, setup, state, now) is not None
+
+
+def time_in(motion: Commanded, setup: ServoSetup, state: RobotState, now: int) -> int | None:
+    """Return the time in a motion (ns of the node's clock) up to which joints have got, if they are where that has them
+    by now, or where drives that lag would: by a time, as joint states of filters are, or of the first order. Else None.
 
     Args:
         motion: the robot is in it, or was sent it.
@@ -57,19 +64,20 @@ def is_in_time(motion: Commanded, setup: ServoSetup, state: RobotState, now: int
     told = motion.at(seen).position
     beside = float(setup.away(measured, told).max())
     if beside <= ALIKE:
-        return True
+        return seen
     late = seen - np.round(_DELAYS * NANOSECONDS_PER_SECOND).astype(np.int64)
     before = seen - np.round(np.arange(_COUNT) * _EVERY * NANOSECONDS_PER_SECOND).astype(np.int64)
     delayed, speed, _ = motion.at_all(late)
     lagging = _WEIGHTS @ motion.at_all(before)[0]
     behind = (told - lagging) / _LAGS[:, None]
-    for position, velocity in ((delayed, speed), (lagging, behind)):
+    for lags, position, velocity in ((_DELAYS, delayed, speed), (_LAGS, lagging, behind)):
         away = setup.away(measured, position).max(axis=1)
         best = int(np.argmin(away))
         share = share_of(velocity[best], setup, state, _SLOWEST_OF_ALL)
-        if away[best] <= ALIKE and abs(share - 1.0) <= _NOT_SLOWER:
-            return True
-    return False
+        fastest = float((np.abs(velocity[best]) / setup.unscaled.velocity).max())
+        if away[best] <= ALIKE and abs(share - 1.0) * fastest <= _NOT_SLOWER * fastest + _NOISE:
+            return seen - round(lags[best] * NANOSECONDS_PER_SECOND)
+    return None
 
 
 def share_of(

@@ -5,7 +5,7 @@ import numpy as np
 from kinopt_ros.planning.servo.commanded import Commanded
 from kinopt_ros.planning.servo.setup import ServoSetup
 from kinopt_ros.ros.motion.brakes import ON_THE_WAY
-from kinopt_ros.ros.motion.drives import is_in_time
+from kinopt_ros.ros.motion.drives import time_in
 from kinopt_ros.ros.motion.published import LATEST_BEGIN, LOOK_EVERY, Published
 from kinopt_ros.ros.robot.joint_states import RobotState
 from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND
@@ -56,11 +56,14 @@ def goes_on_in(
     """Return the motion that a stop, or a brake, was to end, if the robot is in it all the same, in time, and not in
     what was to end it; else None. Arguments as of ``slows_down_in``."""
     motion, brake = stop.before and stop.before.commanded(setup.joints), stop.commanded(setup.joints)
-    latest = 2 * _on_the_way(setup, state)
-    share = _AS_MEASURED if state.velocity[setup.variables].any() else 1.0
-    if motion is None or brake is None or slows_down_in(brake, setup, state, now, tolerance, latest, share):
+    got = None if motion is None else time_in(motion, setup, state, now)
+    way = _on_the_way(setup, state)
+    if (
+        got is None or brake is None or got <= brake.start + way
+    ):  # a filter may say what was before the brake came
         return None
-    return stop.before if is_in_time(motion, setup, state, now) else None
+    share = _AS_MEASURED if state.velocity[setup.variables].any() else 1.0
+    return None if slows_down_in(brake, setup, state, now, tolerance, 2 * way, share) else stop.before
 
 
 def _on_the_way(setup: ServoSetup, state: RobotState) -> int:
