@@ -5,7 +5,7 @@ from typing import Annotated
 
 import numpy as np
 
-from kinopt_ros.array import Float64
+from kinopt_ros.array import Float64, Int64
 from kinopt_ros.planning.servo.commanded import Commanded
 from kinopt_ros.planning.servo.session import LAG
 from kinopt_ros.planning.servo.setup import ServoSetup
@@ -26,6 +26,8 @@ _DELAYS = np.arange(0.001, LAG / NANOSECONDS_PER_SECOND, 0.001)
 _LAGS = np.arange(0.001, 0.041, 0.001)
 """Lags that drives of the first order may have, s. Those of more than that come to rest sooner if what they are told
 goes back to where they are."""
+_LEAST_SINCE = 0.03
+"""Least time between two measurements that say whether a lag is the same, s."""
 _EVERY, _COUNT = 0.002, 120
 """Time between the places that say where drives of the first order are, s, and their number."""
 
@@ -61,23 +63,68 @@ def time_in(motion: Commanded, setup: ServoSetup, state: RobotState, now: int) -
     """
     index, seen = setup.variables, state.seen(setup.variables, now)
     measured = state.q[index]
-    told = motion.at(seen).position
-    beside = float(setup.away(measured, told).max())
-    if beside <= ALIKE:
+    if setup.away(measured, motion.at(seen).position).max() <= ALIKE:
         return seen
-    late = seen - np.round(_DELAYS * NANOSECONDS_PER_SECOND).astype(np.int64)
-    before = seen - np.round(np.arange(_COUNT) * _EVERY * NANOSECONDS_PER_SECOND).astype(np.int64)
-    delayed, speed, _ = motion.at_all(late)
-    lagging = _WEIGHTS @ motion.at_all(before)[0]
-    behind = (told - lagging) / _LAGS[:, None]
-    for lags, position, velocity in ((_DELAYS, delayed, speed), (_LAGS, lagging, behind)):
+    measures, (earlier, since) = state.velocity[index].any(), _earlier(setup, state)
+    for family in (_delayed, _lagging) if measures else (_delayed,):
+        lags, position, velocity = family(motion, seen)
         away = setup.away(measured, position).max(axis=1)
         best = int(np.argmin(away))
-        share = share_of(velocity[best], setup, state, _SLOWEST_OF_ALL)
-        fastest = float((np.abs(velocity[best]) / setup.unscaled.velocity).max())
-        if away[best] <= ALIKE and abs(share - 1.0) * fastest <= _NOT_SLOWER * fastest + _NOISE:
+        if away[best] > ALIKE or not _is_as_fast(velocity[best], setup, state):
+            continue
+        if earlier is not None:  # one that is slowed down was less far behind
+            _, place, speed = (rows[best] for rows in family(motion, seen - since))
+            says = measures or _fastest(speed, setup) > _SLOWEST  # what stood then says nothing
+            alike = says and setup.away(earlier, place[None]).max() <= ALIKE
+        else:
+            alike = family is _delayed
+        if alike:
             return seen - round(lags[best] * NANOSECONDS_PER_SECOND)
     return None
+
+
+_Family = tuple[Annotated[Float64, "L"], Annotated[Float64, "L n"], Annotated[Float64, "L n"]]
+"""Lags (s), and where joints of each would be, and how fast."""
+
+
+def _delayed(motion: Commanded, seen: int) -> _Family:
+    """Return joints whose joint states are older than they say."""
+    position, velocity, _ = motion.at_all(seen - _nanoseconds(_DELAYS))
+    return _DELAYS, position, velocity
+
+
+def _lagging(motion: Commanded, seen: int) -> _Family:
+    """Return joints behind drives of the first order."""
+    told = motion.at_all(seen - _nanoseconds(np.arange(_COUNT) * _EVERY))[0]
+    position = _WEIGHTS @ told
+    return _LAGS, position, (told[0] - position) / _LAGS[:, None]
+
+
+def _nanoseconds(seconds: Annotated[Float64, "K"]) -> Annotated[Int64, "K"]:
+    return np.asarray(np.round(seconds * NANOSECONDS_PER_SECOND).astype(np.int64))
+
+
+def _earlier(setup: ServoSetup, state: RobotState) -> tuple[Annotated[Float64, "n"] | None, int]:
+    """Return where joints were measured some time before, and that time, ns; None if nobody knows, or these were
+    measured at different times."""
+    if state.earlier is None:
+        return None, 0
+    since, position = (values[setup.variables] for values in state.earlier)
+    if since.min() < _LEAST_SINCE or np.ptp(since) > _EVERY:
+        return None, 0
+    return position, round(float(since[0]) * NANOSECONDS_PER_SECOND)
+
+
+def _is_as_fast(velocity: Annotated[Float64, "n"], setup: ServoSetup, state: RobotState) -> bool:
+    """Check whether joints are measured to be as fast as they would be, as far as they are quick enough to say so."""
+    share = share_of(velocity, setup, state, _SLOWEST_OF_ALL)
+    fastest = _fastest(velocity, setup)
+    return bool(abs(share - 1.0) * fastest <= _NOT_SLOWER * fastest + _NOISE)
+
+
+def _fastest(velocity: Annotated[Float64, "n"], setup: ServoSetup) -> float:
+    """Return the largest share of a limit of velocity."""
+    return float((np.abs(velocity) / setup.unscaled.velocity).max())
 
 
 def share_of(
@@ -89,5 +136,4 @@ def share_of(
     if not measured.any() and state.seen_velocity[setup.variables].any():
         return 1.0
     one, other = wanted / limits, measured / limits
-    fastest = float(np.abs(one).max())
-    return float(one @ other / (one @ one)) if fastest > slowest else np.nan
+    return float(one @ other / (one @ one)) if _fastest(wanted, setup) > slowest else np.nan
