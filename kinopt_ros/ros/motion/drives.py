@@ -16,6 +16,9 @@ ALIKE = 2e-3
 """Difference between positions that measurements do not tell apart, rad or m."""
 _NOT_SLOWER = 0.02
 """Share of its velocity by which a motion may be done slower or faster that is done in time."""
+_GOES_ALONG = 0.05
+"""Share of a limit of velocity by which joints that are at their place in the motion may be slower or faster: else they
+are beside it by the time that a stop has come."""
 _NOISE = 0.003
 """Share of a limit of velocity by which it may be measured wrongly."""
 _SLOWEST, _SLOWEST_OF_ALL = 0.1, 0.02
@@ -62,15 +65,19 @@ def time_in(motion: Commanded, setup: ServoSetup, state: RobotState, now: int) -
         now: ns of the node's clock.
     """
     index, seen = setup.variables, state.seen(setup.variables, now)
-    measured = state.q[index]
-    if setup.away(measured, motion.at(seen).position).max() <= ALIKE:
+    measured, velocity = state.q[index], state.velocity[index]
+    # Where a driver measures none, that of the way lately is of before, unless it is none, too.
+    measures = bool(velocity.any() or not state.seen_velocity[index].any())
+    told = motion.at(seen)
+    goes_along = not measures or _fastest(told.velocity - velocity, setup) <= _GOES_ALONG
+    if goes_along and setup.away(measured, told.position).max() <= ALIKE:
         return seen
-    measures, (earlier, since) = state.velocity[index].any(), _earlier(setup, state)
+    earlier, since = _earlier(setup, state)
     for family in (_delayed, _lagging) if measures else (_delayed,):
-        lags, position, velocity = family(motion, seen)
+        lags, position, speeds = family(motion, seen)
         away = setup.away(measured, position).max(axis=1)
         best = int(np.argmin(away))
-        if away[best] > ALIKE or not _is_as_fast(velocity[best], setup, state):
+        if away[best] > ALIKE or not _is_as_fast(speeds[best], setup, state):
             continue
         if earlier is not None:  # one that is slowed down was less far behind
             _, place, speed = (rows[best] for rows in family(motion, seen - since))
