@@ -49,14 +49,12 @@ PLANTS: dict[str, Plant] = {
     "lag_70": Plant(drive_lag=0.070),
     "filter_20": Plant(measured_before=20 * MS),
     "filter_50": Plant(measured_before=50 * MS),
-    "filter_70": Plant(measured_before=70 * MS),
     "filter_100": Plant(measured_before=100 * MS),
     "slider_95": Plant(speed_scaling=0.95),
     "slider_80": Plant(speed_scaling=0.8),
     "slider_50": Plant(speed_scaling=0.5),
     "slider_20": Plant(speed_scaling=0.2),
     "late_50": Plant(late=50 * MS),
-    "late_200": Plant(late=200 * MS),
     "busy": Plant(way=(5 * MS, 40 * MS), state_way=(2 * MS, 40 * MS)),
     "slow_states": Plant(period=20 * MS, state_way=(1 * MS, 15 * MS), loses_states=0.2),
     "noise": Plant(noise=3e-4, velocity_noise=0.01),
@@ -68,6 +66,7 @@ PLANTS: dict[str, Plant] = {
     "loses_a_brake": Plant(loses_brakes=1),
     "lag_30_noise": Plant(drive_lag=0.030, noise=3e-4, velocity_noise=0.01),
     "lag_30_no_velocities": Plant(drive_lag=0.030, velocities=False, noise=1e-4),
+    "slider_80_no_velocities": Plant(speed_scaling=0.8, velocities=False, noise=1e-4),
     "lag_30_slider_80": Plant(drive_lag=0.030, speed_scaling=0.8),
 }
 """By the names that ``make stops`` takes."""
