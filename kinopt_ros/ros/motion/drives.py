@@ -66,13 +66,14 @@ def time_in(motion: Commanded, setup: ServoSetup, state: RobotState, now: int) -
     """
     index, seen = setup.variables, state.seen(setup.variables, now)
     measured, velocity = state.q[index], state.velocity[index]
-    # Where a driver measures none, that of the way lately is of before, unless it is none, too.
-    measures = bool(velocity.any() or not state.seen_velocity[index].any())
+    earlier, since = _earlier(setup, state)
+    # Where a driver measures none, joints that stand are known by having stood.
+    stands = earlier is not None and not state.seen_velocity[index].any()
+    measures = bool(velocity.any() or stands)
     told = motion.at(seen)
     goes_along = not measures or _fastest(told.velocity - velocity, setup) <= _GOES_ALONG
     if goes_along and setup.away(measured, told.position).max() <= ALIKE:
         return seen
-    earlier, since = _earlier(setup, state)
     for family in (_delayed, _lagging) if measures else (_delayed,):
         lags, position, speeds = family(motion, seen)
         away = setup.away(measured, position).max(axis=1)
