@@ -44,7 +44,7 @@ pinned_build := --build-constraint $(constraints)
 FORGE    := https://github.com
 ros2_packages := ros2action ros2cli ros2interface ros2lifecycle ros2node ros2param ros2service ros2topic
 
-.PHONY: help demo view pictures ros2 interfaces test test-matrix fuzz layers unit bench bench-beam bench-gpu lint docs release colcon colcon-ros env clean
+.PHONY: help demo view pictures ros2 interfaces test test-matrix fuzz stops layers unit bench bench-beam bench-gpu lint docs release colcon colcon-ros env clean
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
@@ -82,6 +82,9 @@ test-matrix: ## all tests with Kilted on Python 3.11 and 3.13, Jazzy on 3.12 (PY
 
 fuzz: $(VENV)/.run $(VENV)/.test ## hostile inputs of every kind (ARGS="--inputs 100000 --seed 1")
 	@PYTHONPATH=test:tools $(VENV)/bin/python -m fuzz $(ARGS)
+
+stops: $(VENV)/.run $(VENV)/.test ## stops of robots with faults, judged each ms (ARGS="--trials 100 --plant lag_30 --seed 2")
+	@PYTHONPATH=test:tools $(VENV)/bin/python -m stops $(ARGS)
 
 layers: $(VENV)/.test ## the picture of ARCHITECTURE.md
 	@PYTHONPATH=test $(VENV)/bin/python -m support.layers_picture docs/layers.svg

@@ -3,22 +3,30 @@
 Follows ros2_controllers (joint_trajectory_controller, default parameters): a trajectory replaces the one before as a
 whole; until its first point counts, the way leads there from where the joints were; points of positions only are joined
 by lines, of positions and velocities by cubics, with accelerations, too, by quintics; after the last point the joints
-stay. No clock is read here.
+stay. A speed scaling slows motions down, as the speed slider of a robot does: the time of a motion goes on more slowly,
+from when that came. No clock is read here.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Annotated
 
 import numpy as np
 
-from kinopt_ros.array import Float64
+from kinopt_ros.array import Float64, Int64
 from kinopt_ros.errors import InvalidRequestError, quoted, shortened
 from kinopt_ros.trajectory.interpolation import evaluate
 from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND, JointTrajectory
+from kinopt_ros.trajectory.simulated_drive import LONGEST_LAG, STEP, SimulatedDrive
 
 AT_REST = 1e-7
 """Largest velocity of the last point, rad/s or m/s."""
+SLOWEST = 0.01
+"""Least speed scaling."""
+FORGOTTEN = 40.0
+"""Number of lags after which drives are where they would be whatever they were told before."""
 
 
 @dataclass(frozen=True)
@@ -60,20 +68,40 @@ class _Knot:
 class SimulatedController:
     """Follows trajectories for some joints. Times are ns of any one clock."""
 
-    def __init__(self, joints: Sequence[str], start: Annotated[Float64, "n"]) -> None:
-        """``start``: where the joints are, rad or m."""
+    def __init__(
+        self,
+        joints: Sequence[str],
+        start: Annotated[Float64, "n"],
+        drive_lag: float = 0.0,
+        speed_scaling: float = 1.0,
+    ) -> None:
+        """
+        Args:
+            joints: their names.
+            start: where they are, rad or m.
+            drive_lag: how far the joints are behind what the controller tells them, s.
+            speed_scaling: share of their speed with which motions are done.
+        """
         if not joints or len(set(joints)) != len(joints) or len(start) != len(joints):
             raise InvalidRequestError(
                 f"a controller has joints, each once, and a position for each of them, not "
                 f"{shortened(list(joints)) or 'none'} and {len(start)} positions"
             )
+        check_faults(drive_lag, speed_scaling)
         self.joints = tuple(joints)
+        self._scaling = speed_scaling
+        self._drive = SimulatedDrive(drive_lag, start)
+        self._driven = 0
+        """Up to when the drives have gone on."""
+        self._begun = 0
+        """When the motion came: from then on its time goes on at its own pace."""
         self._knots = [_Knot(0, JointsState.at_rest(start), 2)]
 
     @property
     def end(self) -> int:
         """Time at which the motion is over."""
-        return self._knots[-1].time
+        left = self._knots[-1].time - self._begun
+        return self._begun + (left if self._scaling == 1.0 else math.ceil(left / self._scaling))
 
     def take(self, names: Sequence[str], points: Sequence[Waypoint], start: int, now: int) -> None:
         """Follow a trajectory from now on, in place of the one before.
@@ -93,26 +121,77 @@ class SimulatedController:
         knots = [_knot(begin, point, order) for point in points]
         # A part of it may be over: then it counts from the point that is the last one of these.
         over = sum(knot.time <= now for knot in knots)
-        before = _Knot(now, self.state(now), 2)
-        self._knots = [before, *knots] if not over else knots[over - 1 :]
+        there = self._in_motion(self._motion_times(np.array([now])))
+        before = _Knot(now, JointsState(*(rows[0] for rows in there)), 2)
+        self._replace([before, *knots] if not over else knots[over - 1 :], now)
 
     def hold(self, now: int) -> None:
-        """Stay where the joints are, at once: what the controller does when a motion is cancelled."""
-        self._knots = [_Knot(now, JointsState.at_rest(self.state(now).position), 2)]
+        """Stay where the joints are told to be, at once: what the controller does when a motion is cancelled."""
+        self._replace([_Knot(now, JointsState.at_rest(self.state(now).position), 2)], now)
 
     def set_back(self, last: int, now: int) -> None:
         """The clock was set back from ``last``, as simulations that begin anew do. A motion that is over, or begins
         later than now, is not done again: the joints stay where they were."""
-        if now < self._knots[0].time or last >= self.end:
+        if self._motion_times(np.array([now]))[0] < self._knots[0].time or last >= self.end:
             self._knots = [_Knot(now, JointsState.at_rest(self.state(last).position), 2)]
+            self._begun = now
+        self._driven = now
 
     def state(self, now: int) -> JointsState:
-        """Return where the joints are at a time that is not before the last ``take``."""
+        """Return where the joints are told to be at a time that is not before the last ``take``."""
+        return JointsState(*(rows[0] for rows in self.states(np.array([now]))))
+
+    def states(self, times: Annotated[Int64, "K"]) -> tuple[Annotated[Float64, "K n"], ...]:
+        """Return positions, velocities and accelerations that the joints are told, as ``state``."""
+        pace = self._scaling
+        position, velocity, acceleration = self._in_motion(self._motion_times(times))
+        return position, pace * velocity, pace * pace * acceleration
+
+    def measured(self, now: int) -> JointsState:
+        """Return where the joints are, and how they move, at a time that is not before the last one asked for."""
+        if self._drive.lag == 0.0:
+            return self.state(now)
+        self.drive_on(np.array([now]))
+        return JointsState(self._drive.position, self._drive.velocity, np.zeros(len(self.joints)))
+
+    def drive_on(self, times: Annotated[Int64, "K"]) -> Annotated[Float64, "K n"]:
+        """Let the joints go on; return where they are at some times, rising, from the last ``take`` on."""
+        parts = [self._steps(int(before), int(time)) for before, time in pairwise((self._driven, *times))]
+        steps = np.concatenate(parts)
+        places = self._drive.follow(self._driven, steps, self.states(steps)[0])
+        self._driven = int(steps[-1])
+        return np.asarray(places[np.cumsum([len(part) for part in parts]) - 1])
+
+    def _steps(self, before: int, now: int) -> Annotated[Int64, "K"]:
+        """Return times from one to another at which drives are told where to be: what is long ago has no effect."""
+        since = min(max((now - before) / NANOSECONDS_PER_SECOND, 0.0), FORGOTTEN * self._drive.lag)
+        back = np.linspace(since, 0.0, 1 + math.ceil(since / STEP)) * NANOSECONDS_PER_SECOND
+        return np.asarray(now - back.round().astype(np.int64))
+
+    def _replace(self, knots: list["_Knot"], now: int) -> None:
+        """Do something else from now on."""
+        self.drive_on(np.array([now]))
+        self._knots, self._begun = knots, now
+
+    def _motion_times(self, times: Annotated[Int64, "K"]) -> Annotated[Int64, "K"]:
+        """Return how far the motion is at some times, in the time of its knots."""
+        if self._scaling == 1.0:
+            return times
+        passed = self._scaling * (times - self._begun)
+        return np.asarray(self._begun + passed.round().astype(np.int64))
+
+    def _in_motion(self, times: Annotated[Int64, "K"]) -> tuple[Annotated[Float64, "K n"], ...]:
+        """Return where the motion has the joints at times of its knots, and how they move there."""
         knots = self._knots
-        if now >= knots[-1].time or len(knots) == 1:
-            return JointsState.at_rest(knots[-1].state.position)
-        row = max(sum(knot.time <= now for knot in knots) - 1, 0)
-        return _between(knots[row], knots[row + 1], max(now, knots[row].time))
+        found = np.zeros((3, len(times), len(self.joints)))
+        rows = np.maximum(np.searchsorted([knot.time for knot in knots], times, side="right") - 1, 0)
+        for row in np.unique(rows).tolist():
+            there = rows == row
+            if row + 1 < len(knots):
+                found[:, there] = _between(knots[row], knots[row + 1], times[there])
+            else:
+                found[0, there] = knots[row].state.position
+        return found[0], found[1], found[2]
 
     def check(self, names: Sequence[str], points: Sequence[Waypoint], start: int, now: int) -> None:
         """Raise InvalidRequestError if ``take`` would."""
@@ -147,6 +226,14 @@ class SimulatedController:
                 )
 
 
+def check_faults(drive_lag: float, speed_scaling: float) -> None:
+    """Raise InvalidRequestError if no controller can have these."""
+    if not 0.0 <= drive_lag <= LONGEST_LAG:
+        raise InvalidRequestError(f"drive_lag is {drive_lag:g}; allowed is 0 to {LONGEST_LAG:g} s")
+    if not SLOWEST <= speed_scaling <= 1.0:
+        raise InvalidRequestError(f"speed_scaling is {speed_scaling:g}; allowed is {SLOWEST:g} to 1")
+
+
 def _knot(begin: int, point: Waypoint, order: Sequence[int]) -> _Knot:
     rows = [
         np.array(values, dtype=np.float64)[list(order)] if len(values) else np.zeros(len(order))
@@ -156,20 +243,21 @@ def _knot(begin: int, point: Waypoint, order: Sequence[int]) -> _Knot:
     return _Knot(begin + point.nanoseconds, JointsState(*rows), known)
 
 
-def _between(a: _Knot, b: _Knot, now: int) -> JointsState:
-    """Interpolate between two knots, by what is known of both."""
+def _between(a: _Knot, b: _Knot, times: Annotated[Int64, "K"]) -> tuple[Annotated[Float64, "K n"], ...]:
+    """Interpolate between two knots, by what is known of both; before the first it is as there."""
     h = (b.time - a.time) / NANOSECONDS_PER_SECOND
-    s = (now - a.time) / NANOSECONDS_PER_SECOND
+    seconds = np.maximum(times - a.time, 0) / NANOSECONDS_PER_SECOND
+    s = seconds[:, None]
     p, q = a.state, b.state
     order = min(a.order, b.order)
     if order == 0:
-        velocity = (q.position - p.position) / h
-        return JointsState(p.position + s * velocity, velocity, np.zeros_like(velocity))
+        velocity = np.tile((q.position - p.position) / h, (len(times), 1))
+        return p.position + s * velocity, velocity, np.zeros_like(velocity)
     if order == 1:
         slope = (q.position - p.position) / h
         c2 = (3.0 * slope - 2.0 * p.velocity - q.velocity) / h
         c3 = (p.velocity + q.velocity - 2.0 * slope) / (h * h)
-        return JointsState(
+        return (
             p.position + s * (p.velocity + s * (c2 + s * c3)),
             p.velocity + s * (2.0 * c2 + s * 3.0 * c3),
             2.0 * c2 + 6.0 * s * c3,
@@ -177,5 +265,4 @@ def _between(a: _Knot, b: _Knot, now: int) -> JointsState:
     rows = (
         np.stack([getattr(p, name), getattr(q, name)]) for name in ("position", "velocity", "acceleration")
     )
-    piece = JointTrajectory(("",) * len(p.position), np.array([0.0, h]), *rows)
-    return JointsState(*(row[0] for row in evaluate(piece, np.array([s]))))
+    return evaluate(JointTrajectory(("",) * len(p.position), np.array([0.0, h]), *rows), seconds)

@@ -26,16 +26,20 @@ class SimulatedRobot:
         robot: RobotModel,
         controllers: Mapping[str, Sequence[str]] | None = None,
         start: Mapping[str, float] | None = None,
+        drive_lag: float = 0.0,
+        speed_scaling: float = 1.0,
     ) -> None:
         """
         Args:
             robot: which robot.
             controllers: joints by the controller's name; None: see ``usual_controllers``.
             start: where joints are, rad or m; others where the robot's default has them.
+            drive_lag: how far joints are behind what controllers tell them, s.
+            speed_scaling: share of their speed with which controllers do motions.
 
         Raises:
             KinoptError: a joint that there is none of, one that two controllers have, or one that none can have; a
-                start outside the limits.
+                start outside the limits; a lag or a scaling that is not allowed.
         """
         self.robot = robot
         self.joints = _controlled(robot, robot.active_joints)
@@ -56,7 +60,7 @@ class SimulatedRobot:
                     )
                 taken[name] = controller
             self.controllers[controller] = SimulatedController(
-                joints, np.array([self._still[name] for name in joints])
+                joints, np.array([self._still[name] for name in joints]), drive_lag, speed_scaling
             )
 
     def controller_of(self, names: Sequence[str]) -> SimulatedController:
@@ -105,13 +109,13 @@ class SimulatedRobot:
         return [Waypoint(time, p.tolist(), v.tolist(), a.tolist()) for time, p, v, a in rows][1:]
 
     def states(self, now: int) -> tuple[tuple[str, ...], Annotated[Float64, "n"], Annotated[Float64, "n"]]:
-        """Return names of all joints, their positions (rad or m) and velocities.
+        """Return names of all joints, their positions (rad or m) and velocities, as measured.
 
         Mimic joints are the last ones: drivers of robots publish them, and some clients wait for them.
         """
         position, velocity = dict(self._still), dict.fromkeys(self.joints, 0.0)
         for controller in self.controllers.values():
-            state = controller.state(now)
+            state = controller.measured(now)
             position.update(zip(controller.joints, state.position.tolist(), strict=True))
             velocity.update(zip(controller.joints, state.velocity.tolist(), strict=True))
         for joint in self._followers:

@@ -80,7 +80,10 @@ class World:
             scene=SceneHolder(lambda *said: None),
         )
         self.output = MotionOutput(
-            SimpleNamespace(publish=self.messages.append), Trusting(), lambda: self.now
+            SimpleNamespace(publish=self.messages.append),
+            Trusting(),
+            lambda: self.now,
+            begin=lambda message, model: self.now,
         )
         self.stop = EmergencyStop(
             context,
@@ -134,6 +137,19 @@ def test_a_controller_that_does_not_keep_stamps_is_stopped_where_it_is(ahead: in
     stop = world.emergency()
     assert ends_at_rest(stop)
     assert ("from where it was measured" in world.said[0]) == as_measured
+
+
+def test_a_motion_that_began_when_it_came_is_stopped_where_it_is() -> None:
+    """Nobody knows when that was: a stop at a time of the clock had its controller jump, at 8 times the limits."""
+    world = World(PANDA, a_move())
+    (published,) = world.output.published
+    published.message.header.stamp.sec = published.message.header.stamp.nanosec = 0
+    world.now += 300_000_000
+    world.measured(world.motion.at(world.now - 5_000_000))
+    stop = world.emergency()
+    assert ends_at_rest(stop)
+    assert (stop.header.stamp.sec, stop.header.stamp.nanosec) == (0, 0)
+    assert "from where it was measured" in world.said[0]
 
 
 def test_a_robot_whose_driver_measures_no_velocity_is_not_sent_back() -> None:

@@ -43,6 +43,8 @@ WRONG_OF_SIMULATED_ROBOT = {
     "log level": (["--log-level", "nosuch"], ["--log-level nosuch", "debug, info, warn, error and fatal"]),
     "remap rule": (["-r", "a"], ["-r a", "FROM:=TO"]),
     "text for a number": (["-p", "rate:=fast"], ["rate is 'fast'", "1 to 1000"]),
+    "drives that are ahead": (["-p", "drive_lag:=-1"], ["drive_lag is -1", "0 to 1 s"]),
+    "a robot that stands": (["-p", "speed_scaling:=none"], ["speed_scaling is 'none'", "a number"]),
     "number for a text": (["-p", "start:=1"], ["'start'", "STRING"]),
     "topic": (["-p", "trajectory_topics:=['1 bad']"], ["'1 bad'", "topic name"]),
     "name of a controller": (["-p", "controllers:=['a b=panda_arm']"], ["'a b'", "topic name"]),

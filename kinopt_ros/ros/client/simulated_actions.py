@@ -199,7 +199,7 @@ class GripperAction(ControllerAction):
         del sentence
         there = self._is_there()
         stalled = how == "abort" and not there
-        state = self.controller.state(self._now())
+        state = self.controller.measured(self._now())
         fields = self.report(state.position.tolist(), state.velocity.tolist())
         return self._type.Result(stalled=stalled, reached_goal=there, **fields)
 

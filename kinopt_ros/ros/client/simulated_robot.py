@@ -42,7 +42,7 @@ from kinopt_ros.ros.robot.controller_names import joints_of_controllers
 from kinopt_ros.ros.robot.parameters import LONGEST_OF_ACTION
 from kinopt_ros.ros.serving.guarded_executor import GuardedExecutor
 from kinopt_ros.ros.serving.start_errors import argument_error, naming_arguments
-from kinopt_ros.trajectory.simulated_controller import SimulatedController
+from kinopt_ros.trajectory.simulated_controller import SimulatedController, check_faults
 from kinopt_ros.trajectory.simulated_robot import SimulatedRobot
 
 NODE = "simulated_robot"
@@ -169,6 +169,9 @@ class SimulatedRobotNode(Node):
         self._start = str(self._given("start", ""))
         self._rate = _rate(self._given("rate", RATE, any_type=True))
         self._gripper = _gripper(str(self._given("gripper_action", GRIPPER)))
+        self._drive_lag = _number("drive_lag", self._given("drive_lag", 0.0, any_type=True))
+        self._speed_scaling = _number("speed_scaling", self._given("speed_scaling", 1.0, any_type=True))
+        check_faults(self._drive_lag, self._speed_scaling)  # and not when a description comes
         self._topics = [str(topic) for topic in self._given("trajectory_topics", [TOPIC])]
         self._controllers = [str(word) for word in self._given("controllers", [""])]
         self._entries = controller_parameters.declare(self, filter(None, self._controllers))
@@ -224,7 +227,7 @@ class SimulatedRobotNode(Node):
         model = robot_from_urdf(self._texts["robot_description"], semantic or None)
         words = [word for word in self._controllers if word]
         chosen = joints_of_controllers(model, words) if words else None  # else the usual ones
-        robot = SimulatedRobot(model, chosen, self._where(model))
+        robot = SimulatedRobot(model, chosen, self._where(model), self._drive_lag, self._speed_scaling)
         for name in robot.controllers:  # before the robot before goes
             self._check_controller(name)
         if self._topics_of_robot is not None:
@@ -268,6 +271,12 @@ def _rate(given: Any) -> float:
         said = f"{number:g}" if math.isfinite(number) else cut(repr(given), 100)
         raise InvalidRequestError(f"rate is {said}; allowed is 1 to 1000 joint states per second")
     return number
+
+
+def _number(name: str, given: Any) -> float:
+    if type(given) not in (int, float):
+        raise InvalidRequestError(f"{name} is {cut(repr(given), 100)}; it is a number")
+    return float(given)
 
 
 def _gripper(given: str) -> str:

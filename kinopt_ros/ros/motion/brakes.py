@@ -23,7 +23,8 @@ from kinopt_ros.planning.servo.session import LAG
 from kinopt_ros.planning.servo.setup import ServoSetup, servo_setup
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import trajectory_from_message, trajectory_message
-from kinopt_ros.ros.motion.published import ALIKE, LATEST_BEGIN, LOOK_EVERY, Published, share_of
+from kinopt_ros.ros.motion.drives import ALIKE, share_of
+from kinopt_ros.ros.motion.published import LATEST_BEGIN, LOOK_EVERY, Published
 from kinopt_ros.ros.robot.joint_states import FASTER, LATEST, RobotState
 from kinopt_ros.ros.robot.parameters import MOST_DELAY
 from kinopt_ros.trajectory.braking import MotionState

@@ -405,7 +405,8 @@ class MotionOutput:
             execution = send(begun)
             if execution is None:
                 self._publisher.publish(begun)
-            self._keep(Published(message, running.robot, now, execution, brakes=True))
+            before = running.before or running  # a brake that was lost has changed nothing
+            self._keep(Published(message, running.robot, now, execution, brakes=True, before=before))
             return True
 
     def _stamp(self, message: JointTrajectory, robot: RobotModel) -> None:
@@ -428,7 +429,14 @@ class MotionOutput:
         # Before: who publishes may wait long for Python's lock after it, and the controller has begun by then.
         start = stamp.sec * 10**9 + stamp.nanosec or self._clock()
         self._publisher.publish(message if longer is None else longer)
-        self._keep(Published(message, robot, start, goes_on=goes_on, brakes=brakes))
+        before = None if longer is None else self._before(message)
+        self._keep(Published(message, robot, start, goes_on=goes_on, brakes=brakes, before=before))
+
+    def _before(self, stop: JointTrajectory) -> Published | None:
+        """Return the motion that a stop is to end, which goes on if that is lost."""
+        joints = sorted(stop.joint_names)
+        last = next((one for one in self._published if sorted(one.message.joint_names) == joints), None)
+        return last and (last.before or last)
 
     def _keep(self, new: Published) -> None:
         """Remember a motion, and forget those of its joints, and of other robots, that are over."""

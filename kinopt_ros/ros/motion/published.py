@@ -3,18 +3,18 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from trajectory_msgs.msg import JointTrajectory as TrajectoryMessage
 
-from kinopt_ros.array import Float64
 from kinopt_ros.errors import StartStateError
 from kinopt_ros.planning.servo.commanded import Commanded
 from kinopt_ros.planning.servo.session import LAG
 from kinopt_ros.planning.servo.setup import ServoSetup
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.messages.conversions import trajectory_from_message
+from kinopt_ros.ros.motion.drives import ALIKE, is_in_time, share_of
 from kinopt_ros.ros.robot.joint_states import LATEST, RobotState
 from kinopt_ros.ros.robot.parameters import MOST_DELAY, START_DELAY
 from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND, JointTrajectory
@@ -23,16 +23,14 @@ EARLIEST = -0.05
 """How late joint states may arrive by their stamps, s, at least (LATEST: at most), for a motion that leaves another
 one: its stamp means something to a controller of the same clock only. Another one would leave a part of the motion out,
 in a jump."""
-ALIKE = 2e-3
-"""Difference between positions that measurements do not tell apart, rad or m."""
 EARLIEST_AT_ONCE = -0.02
 """As EARLIEST, for what is sent a few ms before it leaves another motion: servo's motions and brakes."""
 LATEST_BEGIN, LOOK_EVERY = 500_000_000, 2_500_000
 """How far a controller may be behind a motion, ns, and the time between two looks at where it is."""
 _DRIVE = 15_000_000
 """How far behind its motion a robot is by its drives in any case, ns."""
-_SLOWER, _SLOWEST = 0.93, 0.1
-"""Share of a motion's velocity below which it is slowed down; and the share of a limit from which velocities say so."""
+_SLOWER = 0.93
+"""Share of a motion's velocity below which it is slowed down."""
 _THERE = 10.0 / np.sqrt(3.0)
 """Largest acceleration of a quintic from rest to rest over 1 rad in 1 s, rad/s^2."""
 _AHEAD = 10**9
@@ -62,6 +60,14 @@ class Published:
     """Whether it goes on from another motion, as ``PlannedFor.goes_on``."""
     brakes: bool = False
     """Whether it is the brake of one: where exactly that leads is up to the controller."""
+    before: "Published | None" = None
+    """The motion that it ends, if it is a brake or a stop."""
+
+    @property
+    def stamped(self) -> bool:
+        """Whether its controller knows when it begins; else that was when it came."""
+        stamp = self.message.header.stamp
+        return bool(stamp.sec or stamp.nanosec)
 
     @property
     def end(self) -> int:
@@ -196,23 +202,13 @@ def check_keeps_stamps(motion: Commanded, setup: ServoSetup, state: RobotState, 
     position, velocity, _ = motion.at_all(times)
     beside = setup.away(measured, position).max(axis=1)
     best = int(np.argmin(beside))
-    if beside[best] + ALIKE < away and share_of(velocity[best], setup, state) < _SLOWER:
+    slower = share_of(velocity[best], setup, state) < _SLOWER
+    if beside[best] + ALIKE < away and slower and not is_in_time(motion, setup, state, now):
         late = (then - int(times[best])) / NANOSECONDS_PER_SECOND
         raise StartStateError(
             f"the robot is {late:.2g} s behind the motion that it is in, and slower, as by a controller that slows "
             "motions down: what leaves the motion would set it on. Wait until that one is over"
         )
-
-
-def share_of(wanted: Annotated[Float64, "n"], setup: ServoSetup, state: RobotState) -> float:
-    """Return how fast joints are measured, as a share of velocities that are wanted: NaN where these are too low to
-    say, 1 where nobody measures velocities, as the way lately is no measure of the moment."""
-    limits, measured = setup.unscaled.velocity, state.velocity[setup.variables]
-    if not measured.any() and state.seen_velocity[setup.variables].any():
-        return 1.0
-    one, other = wanted / limits, measured / limits
-    fastest = float(np.abs(one).max())
-    return float(one @ other / (one @ one)) if fastest > _SLOWEST else np.nan
 
 
 def check_clock(state: RobotState, setup: ServoSetup, earliest: float = EARLIEST) -> None:

@@ -2,7 +2,8 @@
 
 A stop may be lost on its way, and a controller drops one that is over when it arrives: by its own clock, which may be
 another one's. A controller that slows motions down is still at one that should be over. So what is measured counts: a
-stop is published again, from there, with a stamp of 0, which counts from its arrival by any clock.
+stop is published again, from there, with a stamp of 0, which counts from its arrival by any clock. One that was lost is
+seen before its end: the robot goes on in the motion that it was to end.
 """
 
 import threading
@@ -11,15 +12,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
+import numpy as np
 from trajectory_msgs.msg import JointTrajectory
 
 from kinopt_ros.array import Float64
 from kinopt_ros.planning.servo.setup import ServoSetup
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import trajectory_message
-from kinopt_ros.ros.motion.brakes import brake_as_measured
+from kinopt_ros.ros.motion.brakes import brake_as_measured, brake_of, credible
+from kinopt_ros.ros.motion.lost import goes_on_in
 from kinopt_ros.ros.motion.movement import Movement
 from kinopt_ros.ros.motion.output import MotionOutput
+from kinopt_ros.ros.motion.published import Published
 from kinopt_ros.ros.robot.joint_states import RobotState
 from kinopt_ros.ros.serving.defects import log_defect
 
@@ -148,11 +152,16 @@ class StopWatch:
                     f"joint {joint!r} still moves, though the stop was published {MOST} more times: who moves it?"
                 )
                 return
-            velocity = movement.velocity(state)
-            brake = brake_as_measured(setup, state, velocity, stopped.position)
-            if not again(trajectory_message(brake, setup.robot.root_link)):
+            motion = self._lost_of(setup, state)
+            if motion is not None:
+                message = brake_of(self._context, motion)
+            else:
+                brake = brake_as_measured(setup, state, movement.velocity(state), stopped.position)
+                message = trajectory_message(brake, setup.robot.root_link)
+            if not again(message):
                 return
-            end = self._now() + round(brake.duration * 1e9)
+            length = message.points[-1].time_from_start
+            end = self._now() + length.sec * 10**9 + length.nanosec
             self._say(
                 f"joint {joint!r} still moves, so the stop was published again, from where the robot is: was it lost, "
                 "or is the controller's clock another one?"
@@ -167,8 +176,8 @@ class StopWatch:
     def _first_movement(
         self, movement: Movement, begin: int, watched: int, wanted: Callable[[], bool]
     ) -> tuple[str, RobotState] | None:
-        """Wait until a joint has moved; return its name and the robot's state, or None if none has, or nobody needs to
-        know any more.
+        """Wait until a joint has moved that should be at rest, or one goes on in a motion whose stop was lost; return
+        its name and the robot's state, or None if none has, or nobody needs to know any more.
 
         Args:
             movement: of the joints.
@@ -178,15 +187,19 @@ class StopWatch:
         """
         setup = movement.setup
         index = setup.variables
-        before, seen, silent = begin, 0, 0
+        before, seen, silent, lost = begin, 0, 0, 0
         while wanted():
             time.sleep(PERIOD)
             now = self._now()
             passed, before = max(0, now - before), max(now, begin)
-            if now < begin:
-                continue
             looked = time.monotonic()
             state = self._context.joint_states.of(setup.robot)
+            if now < begin:
+                lost = lost + 1 if self._lost_of(setup, state) is not None else 0
+                if lost > 1:
+                    fastest = np.argmax(np.abs(state.seen_velocity[index]))
+                    return setup.joints[int(fastest)], state
+                continue
             if not state.known[index].all() or float(state.age[index].max()) > AFTER:
                 silent += passed
                 if silent > SILENT * 1e9 >= silent - passed:
@@ -203,6 +216,17 @@ class StopWatch:
             if seen > watched:
                 return None
         return None
+
+    def _lost_of(self, setup: ServoSetup, state: RobotState) -> Published | None:
+        """Return the motion that joints go on in, if what was published last was to end it and seems to be lost."""
+        timeout = self._context.parameter("servo.state_timeout")
+        heard = state.known[setup.variables].all() and state.age[setup.variables].max() <= timeout
+        if not (heard and credible(setup, state)):
+            return None
+        tolerance, now = self._context.parameter("servo.tracking_tolerance"), self._now()
+        joints = sorted(setup.joints)
+        stop = next((o for o in self._output.published if sorted(o.message.joint_names) == joints), None)
+        return None if stop is None else goes_on_in(stop, setup, state, now, tolerance)
 
     def _now(self) -> int:
         return int(self._context.node.get_clock().now().nanoseconds)

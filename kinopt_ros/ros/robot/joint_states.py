@@ -136,6 +136,14 @@ class _Reading:
         way = math.remainder(way, math.tau)
         return math.copysign(max(abs(way) - _STEADY, 0.0), way) / passed
 
+    @property
+    def earlier_position(self) -> tuple[float, float]:
+        """How long ago the way lately began, as of when this was measured, s; and the position then. 0 s: at once."""
+        if self.ways is None:
+            return 0.0, self.position
+        begin, position = self.ways[0]
+        return self.passed - begin, position
+
     def fastest_at(self, now: float) -> float:
         """Return the velocity of the fastest step until now (s)."""
         if now < self.since + JUMP_SECONDS:
@@ -214,6 +222,9 @@ class RobotState(Received):
     """Which have come with a stamp; None: nobody knows."""
     slowest: Annotated[Float64, "nq"] | None = None
     """The longest that joint states lately were on their way, s, as far as stamps say so; None: as long as these."""
+    earlier: tuple[Annotated[Float64, "nq"], Annotated[Float64, "nq"]] | None = None
+    """How long before each was measured it had been measured, too, s (some 0.05 to 0.1 s; 0: not yet), and where it was
+    then. None: nobody knows."""
 
     @property
     def seen_velocity(self) -> Annotated[Float64, "nq"]:
@@ -341,6 +352,7 @@ class JointStates:
         readings = self._readings_of(robot)
         now = time.monotonic()
         where = _positions(readings, robot, now)
+        before = np.array([(0.0, 0.0) if r is None else r.earlier_position for r in readings]).reshape(-1, 2)
         return RobotState(
             q=where.q,
             velocity=np.array([0.0 if r is None else r.velocity for r in readings]),
@@ -357,6 +369,7 @@ class JointStates:
             drift=np.array([0.0 if r is None else r.drift for r in readings]),
             stamped=np.array([r is not None and r.stamp != 0 for r in readings], dtype=bool),
             slowest=np.array([0.0 if r is None else r.slowest_at(now) for r in readings]),
+            earlier=(before[:, 0], before[:, 1]),
         )
 
 

@@ -10,35 +10,27 @@ import numpy as np
 from kinopt_ros.array import Float64
 from kinopt_ros.errors import KinoptError, StartStateError
 from kinopt_ros.planning.servo.commanded import Commanded
-from kinopt_ros.planning.servo.session import LAG
 from kinopt_ros.planning.servo.setup import PATIENCE, ServoSetup, servo_setup
 from kinopt_ros.planning.servo.stop import LEAD, is_at_rest_sooner, quickest_stop
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import sentence_of, trajectory_message
-from kinopt_ros.ros.motion.brakes import (
-    ON_THE_WAY,
-    brake_as_measured,
-    brake_in,
-    credible,
-)
+from kinopt_ros.ros.motion.brakes import brake_as_measured, brake_in, credible
+from kinopt_ros.ros.motion.drives import is_in_time
+from kinopt_ros.ros.motion.lost import slows_down_in
 from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.motion.published import (
-    ALIKE,
     EARLIEST_AT_ONCE,
-    LATEST_BEGIN,
-    LOOK_EVERY,
     Published,
     check_clock,
     check_keeps_stamps,
     followed,
-    share_of,
 )
 from kinopt_ros.ros.motion.rights import Stop
 from kinopt_ros.ros.motion.stop_watch import WATCHED, Stopped, StopWatch
 from kinopt_ros.ros.robot.joint_states import RobotState
 from kinopt_ros.ros.serving.defects import log_defect
 from kinopt_ros.solvers.readiness import check_ready
-from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND, JointTrajectory
+from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 from kinopt_ros.verification.motion import AT_REST
 from kinopt_ros.verification.sweep import first_contact
 from kinopt_ros.verification.verify import contact_sentence
@@ -47,16 +39,8 @@ _NOTHING = "no motion that this node has published is running"
 LEADS = (LEAD, 4 * LEAD, 16 * LEAD)
 """Times until a stop begins, ns, in the order of trial, besides its way to the controller: a busy machine needs longer
 until it is sent."""
-_EVERY = 1_000_000
-"""Time between two looks at how far behind its motion a robot is, ns."""
-_SLOW_BESIDE = 0.015
-"""How far beside its motion a robot may be that is too slow to say whether it is in time, rad or m."""
-_NOT_SLOWER = 0.02
-"""Share of its velocity by which a motion may be done slower or faster that is done in time."""
 _SOON = 1.5
 """As ``soon`` of brakes: an emergency may pull harder than a cancel."""
-_AS_FAST, _HARDLY = 0.3, 0.05
-"""Shares by which a joint may be faster or slower than its brake: of the velocity at its begin, or of the limit."""
 _STILL_SENT = ("position limits", "velocity limits", "acceleration limits", "jerk limits")
 """Checks that the stop of one of this node's motions may fail and still be sent.
 
@@ -186,7 +170,7 @@ class EmergencyStop:
             return ""
         state, now = self._context.joint_states.of(robot), self._now()
         self._stopped.append(Stopped(setup, now, published.end, published.at(now).position))
-        if self._is_elsewhere(setup, state, published, now, one.brakes):
+        if self._is_elsewhere(setup, state, published, now, one):
             return self._brake_as_measured(claim, setup, state, published, now, one.brakes)
         if now >= published.end:
             return ""
@@ -201,25 +185,28 @@ class EmergencyStop:
         self._stopped[-1] = replace(self._stopped[-1], end=end, position=motion.position[-1])
 
     def _is_elsewhere(
-        self, setup: ServoSetup, state: RobotState, published: Commanded, now: int, brakes: bool
+        self, setup: ServoSetup, state: RobotState, published: Commanded, now: int, one: Published
     ) -> bool:
         """Check whether the robot is not in the motion that was published, or not at the time that the node reckons
-        with, as far as it is known where it is; when a brake begins is up to the controller."""
+        with, as far as it is known where it is; when a brake begins, or a motion without a stamp, is up to the
+        controller."""
         index, context = setup.variables, self._context
         if not state.known[index].all() or state.age[index].max() > context.parameter("servo.state_timeout"):
             return False  # what was commanded is known
         if not credible(setup, state):
             return False
         tolerance = context.parameter("servo.tracking_tolerance")
-        if brakes:
-            return not _slows_down_in(published, setup, state, now, tolerance)
+        if one.brakes:
+            return not slows_down_in(published, setup, state, now, tolerance)
+        if not one.stamped:
+            return True
         try:
             check_clock(state, setup, EARLIEST_AT_ONCE)
             check_keeps_stamps(published, setup, state, now)
         except StartStateError:
             return True
-        return not followed(published, setup, state, now, tolerance) or _is_beside(
-            published, setup, state, now
+        return not (
+            followed(published, setup, state, now, tolerance) and is_in_time(published, setup, state, now)
         )
 
     def _brake_as_measured(
@@ -319,35 +306,3 @@ class EmergencyStop:
 
     def _now(self) -> int:
         return int(self._context.node.get_clock().now().nanoseconds)
-
-
-def _is_beside(motion: Commanded, setup: ServoSetup, state: RobotState, now: int) -> bool:
-    """Check whether joints are beside where a motion should have them, by more than drives lag: a controller would
-    hurry to where a stop leaves that, a few ms later. One that slows motions down (a speed slider) falls behind more
-    and more, and is slower; joints behind drives are where, and as fast as, the motion had them a moment ago."""
-    index, seen = setup.variables, state.seen(setup.variables, now)
-    times = seen - np.arange(0, LAG, _EVERY)
-    position, velocity, _ = motion.at_all(times)
-    beside = setup.away(state.q[index], position).max(axis=1)
-    if beside[0] <= ALIKE:
-        return False
-    best = int(np.argmin(beside))
-    share = share_of(velocity[best], setup, state)
-    in_time = beside[0] <= _SLOW_BESIDE if np.isnan(share) else abs(share - 1.0) <= _NOT_SLOWER
-    return not (beside[best] <= ALIKE and in_time)
-
-
-def _slows_down_in(
-    brake: Commanded, setup: ServoSetup, state: RobotState, now: int, tolerance: float
-) -> bool:
-    """Check whether joints are about where, and as fast as, a brake has them at some time, as its controller may have
-    begun later: a robot whose brake was lost is near it for a while, but goes on at its speed. Before the brake can
-    have come nothing says so."""
-    index, seen = setup.variables, state.seen(setup.variables, now)
-    if seen <= brake.start + state.way(index) + round(ON_THE_WAY * NANOSECONDS_PER_SECOND):
-        return True
-    times = seen - np.arange(0, LATEST_BEGIN, LOOK_EVERY)
-    position, velocity, _ = brake.at_all(times)
-    away, off = setup.away(state.q[index], position), np.abs(velocity - state.seen_velocity[index])
-    alike = np.maximum(_AS_FAST * np.abs(brake.trajectory.velocity[0]), _HARDLY * setup.unscaled.velocity)
-    return bool(((away <= tolerance) & (off <= alike)).all(axis=1).any())

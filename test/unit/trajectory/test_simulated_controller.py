@@ -198,6 +198,10 @@ def test_mimic_joints_are_where_their_drivers_take_them() -> None:
         ({"controllers": {"x": []}}, "not none"),
         ({"start": {"panda_joint4": 0.5}}, "limits"),
         ({"start": {"panda_joint4": float("nan")}}, "limits"),
+        ({"drive_lag": -0.01}, "drive_lag is -0.01; allowed is 0 to 1 s"),
+        ({"drive_lag": float("nan")}, "drive_lag is nan"),
+        ({"speed_scaling": 0.0}, "speed_scaling is 0; allowed is 0.01 to 1"),
+        ({"speed_scaling": 1.5}, "speed_scaling is 1.5"),
     ],
 )
 def test_a_robot_that_cannot_be(given: dict[str, Any], said: str) -> None:
@@ -228,3 +232,73 @@ def test_a_clock_that_is_set_back_moves_nothing() -> None:
     one.take(["a", "b"], [Waypoint(SECOND, [0.9, 0.9])], 0, NOW)
     one.set_back(NOW + SECOND // 2, NOW + SECOND // 4)  # by little, while it moves: it goes on
     assert at(one, 0.25)[1] == pytest.approx([0.3, 0.3])
+
+
+def ramp(lag: float = 0.0, scaling: float = 1.0) -> SimulatedController:
+    """A joint that is told to go at 1 rad/s for 2 s, from a second after NOW on."""
+    one = SimulatedController(["a"], np.array([0.0]), lag, scaling)
+    one.take(["a"], [Waypoint(0, [0.0]), Waypoint(2 * SECOND, [2.0])], NOW + SECOND, NOW)
+    return one
+
+
+def test_a_speed_scaling_slows_motions_down() -> None:
+    one = ramp(scaling=0.5)
+    assert at(one, 1.9) == ([0.0], [0.0])
+    np.testing.assert_allclose(at(one, 3.0), ([0.5], [0.5]), atol=1e-12)
+    assert one.end == NOW + 6 * SECOND
+    assert at(one, 6.0) == ([2.0], [0.0])
+
+
+def test_a_motion_that_comes_begins_as_fast_as_a_slowed_one_is() -> None:
+    one = ramp(scaling=0.5)
+    now = NOW + 4 * SECOND
+    one.take(["a"], [Waypoint(SECOND, [1.4], [0.0], [0.0])], 0, now)
+    np.testing.assert_allclose(at(one, 4.0), ([1.0], [0.5]), atol=1e-12)
+    assert one.end == now + 2 * SECOND
+
+
+@pytest.mark.parametrize("every", [0.001, 0.02, 0.7])
+def test_drives_are_behind_by_their_lag(every: float) -> None:
+    """As the equation of the first order says, however often somebody looks."""
+    one = ramp(lag=0.05)
+    for seconds in np.arange(0.0, 4.0, every).tolist():
+        where = one.measured(NOW + round(seconds * SECOND))
+        told = min(max(seconds - 1.0, 0.0), 2.0)
+        if 1.0 < seconds < 3.0:
+            gap = 0.05 * (1.0 - np.exp(-(seconds - 1.0) / 0.05))
+        else:
+            gap = 0.05 * np.exp(-(seconds - 3.0) / 0.05) if seconds >= 3.0 else 0.0
+        np.testing.assert_allclose(where.position, told - gap, atol=2e-4 if every > 0.1 else 1e-4)
+    np.testing.assert_allclose(one.measured(NOW + 9 * SECOND).position, 2.0, atol=1e-12)
+
+
+def test_drives_know_what_they_were_told_before_another_motion() -> None:
+    one = ramp(lag=0.05)
+    now = NOW + 2 * SECOND
+    before = ramp(lag=0.05).measured(now)
+    one.take(["a"], [Waypoint(SECOND, [-1.0])], 0, now)
+    there = one.measured(now)
+    np.testing.assert_allclose(there.position, before.position, atol=1e-9)
+    np.testing.assert_allclose(there.position, 0.95, atol=1e-4)
+    np.testing.assert_allclose(there.velocity, 1.0, atol=1e-3)
+
+
+def test_drives_at_many_times_are_as_at_each() -> None:
+    one, other = ramp(lag=0.03, scaling=0.8), ramp(lag=0.03, scaling=0.8)
+    times = NOW + np.arange(0, 4 * SECOND, SECOND // 250)
+    places = one.drive_on(times)
+    each = [other.measured(time).position for time in times.tolist()]
+    np.testing.assert_allclose(places, each, atol=1e-12)
+
+
+def test_a_robot_that_lags_says_so() -> None:
+    robot = SimulatedRobot(PANDA, drive_lag=0.1)
+    name = next(iter(robot.controllers))
+    joints = robot.controllers[name].joints
+    goal = [0.1] * len(joints)
+    robot.follow(joints, [Waypoint(SECOND, goal)], 0, NOW)
+    names, position, velocity = robot.states(NOW + SECOND)
+    told = robot.controllers[name].state(NOW + SECOND).position
+    k = names.index(joints[0])
+    assert 0.005 < abs(told[0] - position[k]) < 0.1
+    assert velocity[k] != 0.0

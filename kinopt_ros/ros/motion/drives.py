@@ -1,0 +1,147 @@
+"""Whether joints are in a motion in time, behind drives that lag: where these have them, and as fast, though their
+controller is farther. A controller that slows motions down, or began later, is behind itself."""
+
+from typing import Annotated
+
+import numpy as np
+
+from kinopt_ros.array import Float64, Int64
+from kinopt_ros.planning.servo.commanded import Commanded
+from kinopt_ros.planning.servo.session import LAG
+from kinopt_ros.planning.servo.setup import ServoSetup
+from kinopt_ros.ros.robot.joint_states import RobotState
+from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND
+
+ALIKE = 2e-3
+"""Difference between positions that measurements do not tell apart, rad or m."""
+_NOT_SLOWER = 0.02
+"""Share of its velocity by which a motion may be done slower or faster that is done in time."""
+_GOES_ALONG = 0.05
+"""Share of a limit of velocity by which joints that are at their place in the motion may be slower or faster: else they
+are beside it by the time that a stop has come."""
+_NOISE = 0.003
+"""Share of a limit of velocity by which it may be measured wrongly."""
+_SLOWEST, _SLOWEST_OF_ALL = 0.1, 0.02
+"""Shares of a limit from which velocities say whether joints are slower; and from which they say so at all. A robot
+that is slower than that, and beside its motion, may be anything: who takes a speed slider for a drive makes it jump."""
+_DELAYS = np.arange(0.001, LAG / NANOSECONDS_PER_SECOND, 0.001)
+"""Times by which joint states may be older than they say, s."""
+_LAGS = np.arange(0.001, 0.041, 0.001)
+"""Lags that drives of the first order may have, s. Those of more than that come to rest sooner if what they are told
+goes back to where they are."""
+_LEAST_SINCE = 0.03
+"""Least time between two measurements that say whether a lag is the same, s."""
+_EVERY, _COUNT = 0.002, 120
+"""Time between the places that say where drives of the first order are, s, and their number."""
+
+
+def _weights() -> Annotated[Float64, "L K"]:
+    """Return how much each place counts that was told so long ago, for each lag: drives of the first order are at the
+    mean of all, of which each counts by exp(-age / lag); between two they were told a straight line."""
+    by = _LAGS[:, None] / _EVERY
+    age = np.arange(_COUNT) / by
+    weights = by * (np.exp(1.0 / by) - 2.0 + np.exp(-1.0 / by)) * np.exp(-age)
+    weights[:, :1] = 1.0 - by * (1.0 - np.exp(-1.0 / by))
+    weights[:, -1] += 1.0 - weights.sum(axis=1)
+    return np.asarray(weights)
+
+
+_WEIGHTS = _weights()
+
+
+def is_in_time(motion: Commanded, setup: ServoSetup, state: RobotState, now: int) -> bool:
+    """Check whether joints are in a motion in time, as ``time_in``."""
+    return time_in(motion, setup, state, now) is not None
+
+
+def time_in(motion: Commanded, setup: ServoSetup, state: RobotState, now: int) -> int | None:
+    """Return the time in a motion (ns of the node's clock) up to which joints have got, if they are where that has them
+    by now, or where drives that lag would: by a time, as joint states of filters are, or of the first order. Else None.
+
+    Args:
+        motion: the robot is in it, or was sent it.
+        setup: the robot and the motion's joints.
+        state: as measured, of all these joints.
+        now: ns of the node's clock.
+    """
+    index, seen = setup.variables, state.seen(setup.variables, now)
+    measured, velocity = state.q[index], state.velocity[index]
+    earlier, since = _earlier(setup, state)
+    # Where a driver measures none, joints that stand are known by having stood.
+    stands = earlier is not None and not state.seen_velocity[index].any()
+    measures = bool(velocity.any() or stands)
+    told = motion.at(seen)
+    goes_along = not measures or _fastest(told.velocity - velocity, setup) <= _GOES_ALONG
+    if goes_along and setup.away(measured, told.position).max() <= ALIKE:
+        return seen
+    for family in (_delayed, _lagging) if measures else (_delayed,):
+        lags, position, speeds = family(motion, seen)
+        away = setup.away(measured, position).max(axis=1)
+        best = int(np.argmin(away))
+        if away[best] > ALIKE or not _is_as_fast(speeds[best], setup, state):
+            continue
+        if earlier is not None:  # one that is slowed down was less far behind
+            _, place, speed = (rows[best] for rows in family(motion, seen - since))
+            says = measures or _fastest(speed, setup) > _SLOWEST  # what stood then says nothing
+            alike = says and setup.away(earlier, place[None]).max() <= ALIKE
+        else:
+            alike = family is _delayed
+        if alike:
+            return seen - round(lags[best] * NANOSECONDS_PER_SECOND)
+    return None
+
+
+_Family = tuple[Annotated[Float64, "L"], Annotated[Float64, "L n"], Annotated[Float64, "L n"]]
+"""Lags (s), and where joints of each would be, and how fast."""
+
+
+def _delayed(motion: Commanded, seen: int) -> _Family:
+    """Return joints whose joint states are older than they say."""
+    position, velocity, _ = motion.at_all(seen - _nanoseconds(_DELAYS))
+    return _DELAYS, position, velocity
+
+
+def _lagging(motion: Commanded, seen: int) -> _Family:
+    """Return joints behind drives of the first order."""
+    told = motion.at_all(seen - _nanoseconds(np.arange(_COUNT) * _EVERY))[0]
+    position = _WEIGHTS @ told
+    return _LAGS, position, (told[0] - position) / _LAGS[:, None]
+
+
+def _nanoseconds(seconds: Annotated[Float64, "K"]) -> Annotated[Int64, "K"]:
+    return np.asarray(np.round(seconds * NANOSECONDS_PER_SECOND).astype(np.int64))
+
+
+def _earlier(setup: ServoSetup, state: RobotState) -> tuple[Annotated[Float64, "n"] | None, int]:
+    """Return where joints were measured some time before, and that time, ns; None if nobody knows, or these were
+    measured at different times."""
+    if state.earlier is None:
+        return None, 0
+    since, position = (values[setup.variables] for values in state.earlier)
+    if since.min() < _LEAST_SINCE or np.ptp(since) > _EVERY:
+        return None, 0
+    return position, round(float(since[0]) * NANOSECONDS_PER_SECOND)
+
+
+def _is_as_fast(velocity: Annotated[Float64, "n"], setup: ServoSetup, state: RobotState) -> bool:
+    """Check whether joints are measured to be as fast as they would be, as far as they are quick enough to say so."""
+    share = share_of(velocity, setup, state, _SLOWEST_OF_ALL)
+    fastest = _fastest(velocity, setup)
+    return bool(abs(share - 1.0) * fastest <= _NOT_SLOWER * fastest + _NOISE)
+
+
+def _fastest(velocity: Annotated[Float64, "n"], setup: ServoSetup) -> float:
+    """Return the largest share of a limit of velocity."""
+    return float((np.abs(velocity) / setup.unscaled.velocity).max())
+
+
+def share_of(
+    wanted: Annotated[Float64, "n"], setup: ServoSetup, state: RobotState, slowest: float = _SLOWEST
+) -> float:
+    """Return how fast joints are measured, as a share of velocities that are wanted: NaN where these are too low to
+    say (a share of the limits), 1 where nobody measures velocities, as the way lately is no measure of the moment."""
+    limits, measured = setup.unscaled.velocity, state.velocity[setup.variables]
+    if not measured.any() and state.seen_velocity[setup.variables].any():
+        return 1.0
+    one, other = wanted / limits, measured / limits
+    return float(one @ other / (one @ one)) if _fastest(wanted, setup) > slowest else np.nan

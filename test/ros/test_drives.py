@@ -1,0 +1,119 @@
+"""Whether a robot is in its motion, behind drives that lag, or behind it by a controller that slows it down."""
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from sensor_msgs.msg import JointState
+
+from kinopt_ros.planning.servo.commanded import Commanded
+from kinopt_ros.planning.servo.setup import ServoSetup, servo_setup
+from kinopt_ros.robot.sources import load_robot
+from kinopt_ros.ros.motion.drives import is_in_time, time_in
+from kinopt_ros.ros.robot import joint_states
+from kinopt_ros.ros.robot.joint_states import JointStates, RobotState
+from kinopt_ros.trajectory.braking import MotionState
+from kinopt_ros.trajectory.simulated_controller import SimulatedController, Waypoint
+from kinopt_ros.trajectory.timing import point_to_point
+
+PANDA = load_robot("panda")
+ARM = tuple(f"panda_joint{i + 1}" for i in range(7))
+NOW = 10**15
+SHARES = (0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 0.95)
+"""Of the motion that is over."""
+MOST_BESIDE = 0.01
+"""How far a slowed robot may be beside its motion before that has to be seen, rad."""
+
+
+@pytest.fixture(autouse=True)
+def no_time_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is measured is of the time that a test says, however long the test takes."""
+    monkeypatch.setattr(joint_states, "time", SimpleNamespace(monotonic=lambda: 0.0))
+
+
+def a_setup() -> ServoSetup:
+    return servo_setup(PANDA, "panda_link0", "panda_link0", ARM)
+
+
+def a_motion() -> Commanded:
+    limits = (getattr(PANDA.limits, name)[:7] for name in ("velocity", "acceleration", "jerk"))
+    goal = PANDA.default_q[:7] + np.array([1.5, *[0.3] * 6])
+    return Commanded(point_to_point(ARM, PANDA.default_q[:7], goal, *limits), NOW, NOW, NOW)
+
+
+def done_by(motion: Commanded, drive_lag: float, speed_scaling: float) -> SimulatedController:
+    controller = SimulatedController(ARM, PANDA.default_q[:7], drive_lag, speed_scaling)
+    given = motion.trajectory
+    rows = zip(given.nanoseconds.tolist(), given.position, given.velocity, given.acceleration, strict=True)
+    controller.take(ARM, [Waypoint(time, *row) for time, *row in rows], NOW, NOW)
+    return controller
+
+
+def measured(robot: Callable[[int], Any], now: int, speeds: bool = True) -> RobotState:
+    """What a driver says at 50 Hz."""
+    states = JointStates()
+    for time in range(now - 200_000_000, now + 1, 20_000_000):
+        there = robot(time)
+        velocity = there.velocity.tolist() if speeds else []
+        states.update(JointState(name=ARM, position=there.position.tolist(), velocity=velocity), time, time)
+    return states.of(PANDA)
+
+
+@pytest.mark.parametrize("lag", [0.0, 0.005, 0.02, 0.04])
+def test_drives_of_the_first_order_are_in_time(lag: float) -> None:
+    motion, setup = a_motion(), a_setup()
+    for share in SHARES:
+        now = NOW + round(share * (motion.end - NOW))
+        assert is_in_time(motion, setup, measured(done_by(motion, lag, 1.0).measured, now), now), share
+
+
+@pytest.mark.parametrize("lag", [0.02, 0.04])
+def test_drives_without_velocities_are_in_time_where_their_velocity_is_even(lag: float) -> None:
+    motion, setup = a_motion(), a_setup()
+    now = NOW + (motion.end - NOW) // 2
+    assert is_in_time(motion, setup, measured(done_by(motion, lag, 1.0).measured, now, speeds=False), now)
+
+
+@pytest.mark.parametrize("late", [5_000_000, 40_000_000, 90_000_000])
+def test_joint_states_that_are_older_than_they_say_are_in_time(late: int) -> None:
+    motion, setup = a_motion(), a_setup()
+    for share in SHARES[2:5]:  # where it is quick
+        now = NOW + round(share * (motion.end - NOW))
+        got = time_in(motion, setup, measured(lambda time: motion.at(time - late), now), now)
+        assert got is not None
+        assert abs(got - (now - late)) <= 2_000_000
+
+
+@pytest.mark.parametrize("speeds", [True, False])
+@pytest.mark.parametrize("scaling", [0.3, 0.8, 0.9, 0.95])
+def test_a_speed_slider_is_not_in_time(scaling: float, speeds: bool) -> None:
+    """At one moment it may be where drives that lag would be, and as fast, but not a little before."""
+    motion, setup = a_motion(), a_setup()
+    robot = done_by(motion, 0.0, scaling)
+    for share in np.linspace(0.05, 1.0, 50).tolist():
+        now = NOW + round(share * (motion.end - NOW))
+        beside = np.abs(robot.state(now).position - motion.at(now).position).max()
+        assert beside <= MOST_BESIDE or not is_in_time(
+            motion, setup, measured(robot.state, now, speeds), now
+        ), (
+            beside,
+            share,
+        )
+
+
+def test_a_robot_that_brakes_is_not_in_time() -> None:
+    motion, setup = a_motion(), a_setup()
+    now = NOW + (motion.end - NOW) // 2
+
+    def braking(time: int) -> MotionState:
+        there = motion.at(time - 50_000_000)
+        return MotionState(there.position, 0.8 * there.velocity, there.acceleration)
+
+    def elsewhere(time: int) -> MotionState:
+        there = motion.at(time - 50_000_000)
+        return MotionState(there.position - 0.05, there.velocity, there.acceleration)
+
+    for robot in (braking, elsewhere):
+        assert not is_in_time(motion, setup, measured(robot, now), now)

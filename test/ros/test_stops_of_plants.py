@@ -1,0 +1,122 @@
+"""Stops of robots with faults: drives that lag, speed sliders, messages that are lost; `make stops` tries many more."""
+
+import numpy as np
+import pytest
+from stops.judge import Verdict, verdict
+from stops.plant import MS, PLANTS, Plant
+from stops.scenarios import SCENARIOS
+from stops.trials import ROBOTS, Trial, tried
+from stops.world import World
+
+from kinopt_ros.planning.motion import plan_joint_motion
+from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
+
+PANDA, ARM = ROBOTS["panda"]
+REST, ACCELERATION, VELOCITY, BEYOND = 0.8, 1.75, 1.1, 0.02
+"""What stops have to keep, s, shares of the limits, rad: docs/servo.md says more."""
+HARDER = {"filter_50": 3.0, "filter_100": 8.0, "late_50": np.inf, "slider_95": 100.0}
+"""Accelerations of plants that pull harder for a moment: joint states that are far older than they say, stops that
+come far later than joint states, and a robot that is taken to be in its motion within 2 mrad."""
+LATER = {"slider_20": 1.5}
+"""Times to rest of those that take longer."""
+FARTHER = {"slider_50": 0.06, "slider_20": 0.06, "lag_30_slider_80": 0.04}
+"""How far those may go beyond their motion that do."""
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+@pytest.mark.parametrize("plant", PLANTS)
+def test_a_robot_with_faults_comes_to_rest(plant: str, scenario: str) -> None:
+    found, world = tried(Trial("panda", plant, scenario, seed=3, number=0))
+    assert found.rest <= LATER.get(plant, REST), (found, world.said)
+    assert found.velocity <= VELOCITY or plant == "late_50", (found, world.said)
+    assert found.acceleration <= HARDER.get(plant, ACCELERATION), (found, world.said)
+    assert found.beyond <= FARTHER.get(plant, BEYOND), (found, world.said)
+    assert found.outside <= 1e-3, (found, world.said)
+
+
+def a_world(plant: Plant) -> tuple[World, JointTrajectory]:
+    """A Panda that is about to turn its first joint by 1.5 rad."""
+    goal = PANDA.default_q.copy()
+    goal[PANDA.variable_index[ARM[0]]] += 1.5
+    motion = plan_joint_motion(
+        PANDA, ARM, PANDA.default_q, np.zeros(PANDA.nq), goal, 1.0, 1.0, 0.01, None, 0.0, None
+    ).trajectory
+    return World(plant, PANDA, ARM, motion.position[0], [0]), motion
+
+
+def judged(world: World, motion: JointTrajectory, ordered: int) -> Verdict:
+    return verdict(PANDA, ARM, world.truth(), motion.position, ordered, ordered)
+
+
+@pytest.mark.parametrize("after", [0.0, 10.0, 25.0])
+def test_an_emergency_stop_right_after_a_brake_that_was_lost_stops(after: float) -> None:
+    """The robot went on until 0.2 s after the brake's end: whether it brakes is not known so soon, and nobody looked
+    again."""
+    world, motion = a_world(Plant(loses_brakes=1))
+    with world.own_time():
+        world.pass_ms(50)
+        running = world.move(motion)
+        world.pass_ms(100 + 500)
+        world.cancel(running)
+        world.pass_ms(6 + after)
+        world.emergency(True)
+        ordered = world.time.now
+        assert "brakes already" in world.said[-1]
+        world.pass_ms(1500)
+        found = judged(world, motion, ordered)
+    brakes = [message for _, message in world.sent[1:]]
+    assert len(brakes) == 2
+    length = world.output.published[-1].end - world.sent[-1][0]
+    assert world.sent[-1][0] < ordered + 200 * MS
+    assert found.rest < 0.25 + length / 1e9
+    assert found.acceleration <= ACCELERATION
+
+
+def test_drives_that_lag_are_stopped_in_the_motion() -> None:
+    """They were taken for beside it, and braked from where they were: later, and harder."""
+    world, motion = a_world(Plant(drive_lag=0.03))
+    with world.own_time():
+        world.pass_ms(50)
+        world.move(motion)
+        world.pass_ms(100 + 250)  # it speeds up
+        world.emergency(True)
+        world.pass_ms(1000)
+    assert "within the limits" in world.said[-1]
+
+
+def test_a_slow_robot_of_a_speed_slider_is_not_taken_for_one_that_lags() -> None:
+    """At its begin, 9 mrad behind, it was to be where the motion was at once: at five times its limit of velocity."""
+    world, motion = a_world(Plant(speed_scaling=0.8))
+    with world.own_time():
+        world.pass_ms(50)
+        world.move(motion)
+        world.pass_ms(100 + 75)
+        world.emergency(True)
+        ordered = world.time.now
+        world.pass_ms(1000)
+        found = judged(world, motion, ordered)
+    assert "from where it was measured" in world.said[-1]
+    assert found.acceleration <= ACCELERATION
+
+
+def test_the_judge_sees_a_robot_that_jumps() -> None:
+    """Else all of this would say nothing."""
+    world, motion = a_world(Plant())
+    with world.own_time():
+        world.pass_ms(50)
+        world.move(motion)
+        world.pass_ms(100 + 400)
+        ordered = world.time.now
+        world.truth()
+        there = world._controller.state(ordered).position
+        world._controller.hold(ordered)  # at once
+        world.pass_ms(100)
+        found = judged(world, motion, ordered)
+    assert found.acceleration > 20.0
+    assert found.rest <= 0.003
+    np.testing.assert_allclose(world.truth()[1][-1], there)
+
+
+def test_a_trial_is_the_same_again() -> None:
+    trial = Trial("panda", "busy", "bounce", seed=5, number=2)
+    assert tried(trial)[0] == tried(trial)[0]

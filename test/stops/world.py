@@ -1,0 +1,307 @@
+"""The node's parts that stop motions, a robot with faults, and a time of their own: nothing depends on the machine."""
+
+from __future__ import annotations
+
+import heapq
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from copy import deepcopy
+from itertools import count
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Bool
+from support.looks import Trusting
+
+from kinopt_ros.errors import InvalidRequestError
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.ros.client.simulated_actions import given
+from kinopt_ros.ros.messages.conversions import trajectory_message
+from kinopt_ros.ros.motion import run as motion_run
+from kinopt_ros.ros.motion import stop_watch
+from kinopt_ros.ros.motion.output import InactiveError, MotionOutput
+from kinopt_ros.ros.motion.published import begin_of
+from kinopt_ros.ros.motion.run import MotionRun
+from kinopt_ros.ros.robot import joint_states
+from kinopt_ros.ros.robot.joint_states import JointStates
+from kinopt_ros.ros.topics.emergency_stop import EmergencyStop
+from kinopt_ros.status import Status
+from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
+from kinopt_ros.trajectory.simulated_controller import SimulatedController
+from stops.plant import MS, Plant
+
+BEGIN = 10**15
+"""When it begins, ns."""
+PARAMETERS = {
+    "servo.avoid_collisions": False,
+    "ik.avoid_collisions": False,
+    "ik.clearance": 0.0,
+    "start_state_tolerance": 0.01,
+    "servo.state_timeout": 0.5,
+    "servo.tracking_tolerance": 0.1,
+    "state_timeout": 1.0,
+    "controller_joints": [],
+}
+NO_STAMP = 0
+
+
+class VirtualTime:
+    """A clock, what is to happen at which time, and threads that sleep by it: one of them runs at a time."""
+
+    def __init__(self) -> None:
+        self.now = BEGIN
+        """ns."""
+        self._coming: list[tuple[int, int, Callable[[], None]]] = []
+        self._numbers = count()
+        self._threads: dict[threading.Thread, VirtualThread] = {}
+
+    def at(self, time: int, call: Callable[[], None]) -> None:
+        """Have something happen at a time, ns."""
+        heapq.heappush(self._coming, (max(time, self.now), next(self._numbers), call))
+
+    def pass_until(self, time: int) -> None:
+        """Let time pass, ns."""
+        while self._coming and self._coming[0][0] <= time:
+            self.now, _, call = heapq.heappop(self._coming)
+            call()
+        self.now = max(self.now, time)
+
+    def sleep(self, seconds: float) -> None:
+        """Stand-in for ``time.sleep``, of threads of this time."""
+        self._threads[threading.current_thread()].sleep(seconds)
+
+    def thread(self, target: Callable[..., None], args: Sequence[Any] = (), **names: Any) -> VirtualThread:
+        """Stand-in for ``threading.Thread``."""
+        del names
+        one = VirtualThread(self, target, args)
+        self._threads[one.real] = one
+        return one
+
+    @property
+    def busy(self) -> bool:
+        """Whether a thread is not over."""
+        return any(one.is_alive() for one in self._threads.values())
+
+    def modules(self) -> tuple[SimpleNamespace, SimpleNamespace]:
+        """Return stand-ins for the modules ``time`` and ``threading``."""
+        time = SimpleNamespace(monotonic=lambda: self.now / 1e9, sleep=self.sleep)
+        return time, SimpleNamespace(
+            Thread=self.thread, Lock=threading.Lock, Event=lambda: VirtualEvent(self)
+        )
+
+
+class VirtualThread:
+    """A thread that runs while nobody else does, until it sleeps."""
+
+    def __init__(self, time: VirtualTime, target: Callable[..., None], args: Sequence[Any]) -> None:
+        self._time = time
+        self._turn, self._back = threading.Semaphore(0), threading.Semaphore(0)
+        self._over = False
+        self.real = threading.Thread(target=self._run, args=(target, args), daemon=True)
+
+    def start(self) -> None:
+        """Begin, and return when it sleeps for the first time."""
+        self.real.start()
+        self._back.acquire()
+
+    def is_alive(self) -> bool:
+        """Whether it is not over."""
+        return not self._over
+
+    def sleep(self, seconds: float) -> None:
+        """Sleep; on its own thread."""
+        self._time.at(self._time.now + round(1e9 * seconds), self._wake)
+        self._back.release()
+        self._turn.acquire()
+
+    def _wake(self) -> None:
+        self._turn.release()
+        self._back.acquire()
+
+    def _run(self, target: Callable[..., None], args: Sequence[Any]) -> None:
+        try:
+            target(*args)
+        finally:
+            self._over = True
+            self._back.release()
+
+
+class VirtualEvent:
+    """An event for which threads of a virtual time wait as long as they say: who polls it finds what is new then."""
+
+    def __init__(self, time: VirtualTime) -> None:
+        self._time = time
+        self._is_set = False
+
+    def set(self) -> None:
+        self._is_set = True
+
+    def clear(self) -> None:
+        self._is_set = False
+
+    def is_set(self) -> bool:
+        return self._is_set
+
+    def wait(self, seconds: float) -> bool:
+        self._time.sleep(seconds)
+        return self._is_set
+
+
+class World:
+    """A robot with faults and the node's parts."""
+
+    def __init__(
+        self, plant: Plant, robot: RobotModel, joints: tuple[str, ...], start: np.ndarray, seed: Sequence[int]
+    ) -> None:
+        """
+        Args:
+            plant: what is wrong.
+            robot: the robot.
+            joints: of its only controller.
+            start: where these are.
+            seed: of times and noise.
+        """
+        self.plant, self.robot, self.joints = plant, robot, joints
+        self.time = VirtualTime()
+        self.said: list[str] = []
+        """What the node has logged."""
+        self.sent: list[tuple[int, Any]] = []
+        """Motions that were published, and when."""
+        self._ways, self._noise = (np.random.default_rng([*seed, k]) for k in (1, 2))
+        self._controller = SimulatedController(joints, start, plant.drive_lag, plant.speed_scaling)
+        self._lost = 0
+        self._message_there = self._state_there = 0
+        self._past = [(BEGIN - 1, np.array(start), np.zeros(len(joints)))]
+        self._truth: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+        self._recorded = BEGIN
+        self._states = JointStates()
+        clock = SimpleNamespace(now=lambda: SimpleNamespace(nanoseconds=self.time.now))
+        log = SimpleNamespace(warning=self.said.append, error=self.said.append, info=self.said.append)
+        self.context: Any = SimpleNamespace(
+            node=SimpleNamespace(get_clock=lambda: clock, get_logger=lambda: log),
+            loaded=SimpleNamespace(model=robot),
+            parameter=PARAMETERS.__getitem__,
+            joint_states=self._states,
+        )
+        self.output = MotionOutput(
+            SimpleNamespace(publish=self._publish),
+            Trusting(),
+            lambda: self.time.now,
+            begin=lambda message, model: begin_of(message, model, self._states.of(model), self.time.now),
+        )
+        self.stop = EmergencyStop(
+            self.context, self.output, lambda stopped, sentence: None, list, lambda: None
+        )
+        self._measure()
+
+    @contextmanager
+    def own_time(self) -> Iterator[None]:
+        """Have the node's parts live in this world's time; what they watch ends with it."""
+        time, threads = self.time.modules()
+        with (
+            patch.object(joint_states, "time", time),
+            patch.object(stop_watch, "time", time),
+            patch.object(stop_watch, "threading", threads),
+            patch.object(motion_run, "time", time),
+            patch.object(motion_run, "threading", threads),
+        ):
+            try:
+                yield
+            finally:
+                self.output.release()
+                self.output.open()
+                while self.time.busy:
+                    self.pass_ms(10)
+
+    def pass_ms(self, milliseconds: float) -> None:
+        """Let time pass."""
+        self.time.pass_until(self.time.now + round(MS * milliseconds))
+
+    def move(self, motion: JointTrajectory) -> MotionRun:
+        """Send a motion, and watch it as the node does."""
+        planned: Any = SimpleNamespace(
+            loaded=self.context.loaded, goes_on=False, scene=None, q=self.robot.default_q
+        )
+        running = MotionRun(self.context, self.output, None, judged=False)
+        claim = self.output.claim("a client", running.lost)
+        assert running.send(claim, trajectory_message(motion, self.robot.root_link), planned, keep=False)
+        self.time.thread(running.watch).start()
+        return running
+
+    def cancel(self, running: MotionRun) -> None:
+        """The client wants the motion no more."""
+        running.stop(Status.PREEMPTED, "cancelled")
+
+    def emergency(self, stop: bool) -> None:
+        """Tell the node to stop all, or that this is over."""
+        self.stop.take(Bool(data=stop))
+
+    def deactivate(self) -> None:
+        """Stop all, as the node does where it is deactivated."""
+        self.output.close(InactiveError("the node is not active"))
+        if self.stop.stop_all("the deactivation", lasting=False):
+            self.stop.watch()
+
+    def truth(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return times (ns), where the joints were told to be by their controller, and where they were, each ms."""
+        self._record()
+        times, told, there = (np.concatenate(parts) for parts in zip(*self._truth, strict=True))
+        return times, told, there
+
+    def _publish(self, message: Any) -> None:
+        self.sent.append((self.time.now, message))
+        there = self.time.now + int(self._ways.integers(*self.plant.way)) + self.plant.late
+        self._message_there = max(there, self._message_there)
+        copy = deepcopy(message)
+        self.time.at(self._message_there, lambda: self._take(copy))
+
+    def _take(self, message: Any) -> None:
+        names, points, start = given(message)
+        if start == NO_STAMP and len(self.sent) > 1 and self._lost < self.plant.loses_brakes:
+            self._lost += 1
+            return
+        self._record()
+        # The controller's motions have the world's time, so its clock shows where stamps mean something else.
+        start = start - self.plant.clock if start != NO_STAMP and self.plant.keeps_stamps else 0
+        try:
+            self._controller.take(names, points, start, self.time.now)
+        except InvalidRequestError as error:
+            self.said.append(f"the controller refuses a motion: {error}")
+
+    def _measure(self) -> None:
+        """Have the driver say where the robot is, and again a period later."""
+        plant, now = self.plant, self.time.now
+        if plant.drive_lag:
+            self._record()
+        state = self._controller.measured(now)
+        self._past.append((now, state.position.copy(), state.velocity.copy()))
+        while len(self._past) > 1 and self._past[1][0] <= now - plant.measured_before:
+            self._past.pop(0)
+        _, position, velocity = self._past[0]
+        position = position + plant.noise * self._noise.normal(size=len(position))
+        velocity = velocity + plant.velocity_noise * self._noise.normal(size=len(position))
+        there = now + int(self._noise.integers(*plant.state_way))
+        self._state_there = max(there, self._state_there)
+        if self._noise.random() >= plant.loses_states:
+            message = JointState(
+                name=self.joints,
+                position=position.tolist(),
+                velocity=velocity.tolist() if plant.velocities else [],
+            )
+            stamp = now + plant.clock if plant.stamps else NO_STAMP
+            self.time.at(self._state_there, lambda: self._states.update(message, stamp, self.time.now))
+        self.time.at(now + plant.period, self._measure)
+
+    def _record(self) -> None:
+        """Write down where the robot was until now."""
+        times = np.arange(self._recorded, self.time.now, MS, dtype=np.int64)
+        if not len(times):
+            return
+        told = self._controller.states(times)[0]
+        there = self._controller.drive_on(times) if self.plant.drive_lag else told
+        self._truth.append((times, told, there))
+        self._recorded = int(times[-1]) + MS
