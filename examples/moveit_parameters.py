@@ -37,8 +37,8 @@ def main(urdf: str, folder: str, file: str) -> int:
     simulated = {}
     if controllers := controllers_parameter(listed, robot):
         node["controllers"] = simulated["controllers"] = controllers
-    for name, why in controllers_left_out(listed, robot).items():
-        print(f"controller {name} is left out: {why}", file=sys.stderr)
+    for sentence in controllers_left_out(listed, robot).values():
+        print(sentence, file=sys.stderr)
 
     nodes = {
         "/**": everywhere,

@@ -18,9 +18,9 @@ from kinopt_ros.robot.moveit_controllers import (
     ACTION,
     MANAGER,
     MOTIONS,
+    controllers_left_out,
     controllers_of,
     controllers_parameter,
-    group_of,
     joints_of,
     listed,
 )
@@ -184,6 +184,7 @@ def _moveit_controllers(given: Mapping[str, Any], robot: RobotModel) -> Iterator
         if name not in names:
             yield Finding(ERROR, 0, f"the controller {quoted(name)} has no entry", f"add one below {MANAGER}")
     covered: set[str] = set()
+    left_out = controllers_left_out(given, robot)
     for name, one in names.items():
         joints = joints_of(one)
         unknown = [joint for joint in joints if joint not in robot.joint_by_name]
@@ -192,12 +193,8 @@ def _moveit_controllers(given: Mapping[str, Any], robot: RobotModel) -> Iterator
                 ERROR, 0, f"{name!r} has {shortened(unknown)}, which the robot lacks", "correct the names"
             )
         kind = one.get("type")
-        if kind not in (MOTIONS, *_GRIPPERS):
-            remedy = f"allowed are {', '.join((MOTIONS, *_GRIPPERS))}"
-            yield Finding(WARNING, 0, f"{name!r} is of type {shown(kind)}", remedy)
-        if kind in _GRIPPERS:
-            remedy = "send its action from the client; a goal of a group with these joints is refused"
-            yield Finding(NOTE, 0, f"{name!r} is of type {kind}: it is handed no motions", remedy)
+        if name in left_out and not (unknown and kind == MOTIONS):
+            yield _left_out(left_out[name], kind)
         if kind == MOTIONS and one.get("action_ns", ACTION) != ACTION:
             yield Finding(
                 ERROR,
@@ -205,19 +202,22 @@ def _moveit_controllers(given: Mapping[str, Any], robot: RobotModel) -> Iterator
                 f"action_ns of {name!r} is {shown(one.get('action_ns'))}",
                 f"allowed is {ACTION}: the node hands motions to {name}/{ACTION}",
             )
-        if kind == MOTIONS and not unknown and group_of(robot, joints) is None:
-            yield Finding(
-                WARNING,
-                0,
-                f"no group has exactly the joints of {name!r}",
-                "add a group of them to the SRDF: the parameter controllers names groups",
-            )
         covered.update(joints)
     left = [joint.name for joint in robot.joints if joint.is_active and joint.name not in covered]
     if left:
         yield Finding(
             NOTE, 0, f"no controller has {shortened(left)}", "motions of these joints cannot be executed"
         )
+
+
+def _left_out(sentence: str, kind: object) -> Finding:
+    if kind in _GRIPPERS:
+        remedy = "send its action from the client; a goal of a group with these joints is refused"
+        return Finding(NOTE, 0, sentence, remedy)
+    if kind == MOTIONS:
+        remedy = "add a group of them to the SRDF: the parameter controllers names groups"
+        return Finding(WARNING, 0, sentence, remedy)
+    return Finding(WARNING, 0, sentence, f"allowed are {', '.join((MOTIONS, *_GRIPPERS))}")
 
 
 _LIMITS = "joint_limits.yaml"

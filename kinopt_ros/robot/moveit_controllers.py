@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kinopt_ros.errors import shown
+from kinopt_ros.errors import quoted, shown
 from kinopt_ros.robot.model import RobotModel
 
 MANAGER = "moveit_simple_controller_manager"
@@ -55,9 +55,11 @@ def controllers_parameter(given: Any, robot: RobotModel) -> list[str]:
 
 
 def controllers_left_out(given: Any, robot: RobotModel) -> dict[str, str]:
-    """Return controllers that the node hands no motions to, and why."""
+    """Return controllers that the node hands no motions to, and a sentence about each."""
     reasons = {name: _reason(entry, robot) for name, entry in controllers_of(given)}
-    return {name: reason for name, reason in reasons.items() if reason}
+    return {
+        name: f"controller {quoted(name)} is left out: {reason}" for name, reason in reasons.items() if reason
+    }
 
 
 def _reason(entry: Mapping[str, Any], robot: RobotModel) -> str:

@@ -25,8 +25,6 @@ from kinopt_ros.ros.robot.bundled import bundled_parameters
 
 _LIGHT_PROCESSES = 2
 _IDLE_CALLS = 200
-_TIMES = 10
-"""Times that the first answer is asked for while joint states come late."""
 _HEALTH_PERIOD = 0.05
 """Time between two calls of ~/ready, s."""
 _CONNECT_SECONDS = 60.0
@@ -141,11 +139,9 @@ def _first_answer(observer: Client, process: NodeProcess, start: float) -> float
     """Seconds from the start of the process to the first solved request."""
     observer.wait_until_ready(alive=lambda: process.running)
     kind = Single("first", 0)
-    for _ in range(_TIMES):
-        answer = observer.call("solve_ik", kind.request(0))
-        if answer.status.code != answer.status.ROBOT_STATE_STALE:
-            break
-        observer.spin(0.1)  # joint states lay unread while compilers were at work
+    answer = observer.ask_while_stale(
+        lambda: observer.call("solve_ik", kind.request(0)), lambda response: int(response.status.code)
+    )
     elapsed = time.monotonic() - start
     outcome, sentence = kind.judge(0, answer)
     if outcome.value != "right":

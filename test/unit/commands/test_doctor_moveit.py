@@ -59,7 +59,7 @@ def test_a_good_configuration_says_which_controllers(
     assert report["controllers"] == ["panda_arm_controller=panda_arm"]
     (gripper,) = in_yaml(report)
     assert gripper["severity"] == "note"
-    assert "'hand_controller' is of type ParallelGripperCommand: it is handed no motions" in gripper["what"]
+    assert "'hand_controller' is left out: it is of type 'ParallelGripperCommand'" in gripper["what"]
 
 
 def test_limits_that_nobody_has_written_down_are_said(
@@ -130,7 +130,7 @@ WRONG = {
         "moveit_controllers",
         CONTROLLERS.replace(", panda_joint7", ""),
         "warning",
-        "no group has exactly the joints",
+        "no group of the SRDF has exactly its joints",
     ),
     "limits: scaling": (
         "joint_limits",

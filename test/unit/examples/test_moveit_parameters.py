@@ -48,8 +48,9 @@ def test_a_configuration_becomes_parameters(tmp_path: Path, capsys: pytest.Captu
     }
     assert written["/simulated_robot"]["ros__parameters"] == {"controllers": ["arm_controller=panda_arm"]}
     assert capsys.readouterr().err.splitlines() == [
-        "controller gripper is left out: it is of type 'GripperCommand', and motions go to FollowJointTrajectory alone",
-        "controller elbow is left out: no group of the SRDF has exactly its joints",
+        "controller 'gripper' is left out: it is of type 'GripperCommand', and motions go to FollowJointTrajectory "
+        "alone",
+        "controller 'elbow' is left out: no group of the SRDF has exactly its joints",
     ]
 
 

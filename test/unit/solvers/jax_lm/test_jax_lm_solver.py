@@ -16,7 +16,7 @@ from support.clock import late_after
 from kinopt_ros.errors import InvalidRequestError, SolverUnavailableError, UnknownNameError
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.sampling import random_configurations
-from kinopt_ros.problems.builder import ik_problem
+from kinopt_ros.problems.builder import default_group, ik_problem
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.solvers.jax_lm.plugin import JaxLmSolver
@@ -59,6 +59,15 @@ def test_bad_options_are_refused_by_name(
 ) -> None:
     with pytest.raises((InvalidRequestError, UnknownNameError), match=named):
         JaxLmSolver().configure(planar_arm, options)
+
+
+def test_groups_that_are_named_are_prepared_for(planar_arm: RobotModel, solver_for: SolverMaker) -> None:
+    group = default_group(planar_arm).name
+    assert not solver_for(planar_arm).is_prepared_for(group)
+    solver = solver_for(planar_arm, groups="default")
+    assert solver.is_prepared_for(group)
+    problem = replace(targets_of(planar_arm, 1, 3), deadline=time.monotonic() + 60.0)
+    assert solver.solve_ik(problem).success.all()
 
 
 def test_a_device_that_is_not_there_is_named(planar_arm: RobotModel) -> None:
