@@ -84,7 +84,7 @@ def test_its_thread_ends_with_it(client: Client) -> None:
     assert looked.wait(60.0)
     link.close()
     node.destroy_node()
-    assert "robot link" not in {thread.name for thread in threading.enumerate()}
+    assert not link._thread.is_alive()
 
 
 def test_ros_may_end_before_it(ros: None, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,14 +69,14 @@ def test_nothing_is_asked_for_that_is_not_to_be_compiled(prepared: bool) -> None
     asked: list[str] = []
     solver = SimpleNamespace(name="slow", solves_ik=lambda: True, is_prepared_for=lambda group: prepared)
     pool: Any = SimpleNamespace(
-        robot=load_robot("toy"),
+        robot=load_robot("panda"),
         prepare=lambda name: solver,
         solve_ik=lambda problem, name, allow_fallback: asked.append(name),
     )
     said = robot_loader._prepare(pool, "slow")
     assert asked == (["slow"] * 2 if prepared else [])
     assert len(said) == (not prepared)  # so that others are prepared before the robot serves
-    assert all("'slow' compiles" in sentence and "'arm'" in sentence for sentence in said)
+    assert all("'slow' compiles" in sentence and "'panda_arm'" in sentence for sentence in said)
 
 
 def test_it_is_said_when_all_is_prepared(monkeypatch: pytest.MonkeyPatch) -> None:
