@@ -145,17 +145,16 @@ def loaded(path: Path, number: str) -> Any:
 def test_a_changed_source_is_never_answered_by_the_old_program(
     shared: SharedMaker, arm: RobotModel, tmp_path: Path
 ) -> None:
-    """Neither in a process that loads it anew, nor by what is on disk. (From the state alone: a program that searches
-    takes three times as long to compile.)"""
-    solver, here = shared(arm), {"joints": JOINTS, "num_starts": 0}
+    """Neither in a process that loads it anew, nor by what is on disk."""
+    solver = shared(arm)
     for number in ("0.25", "0.75", "0.25"):
         kind = loaded(tmp_path / "mine.py", number)
-        result = solved(solver, kind(tolerance=1e-6), Rest(weight=0.1), **here)
+        result = solved(solver, kind(tolerance=1e-6), Rest(weight=0.1), joints=JOINTS)
         assert result.success[0]
         assert result.q[0, 0, 0] == pytest.approx(float(number), abs=1e-6)
     first = kind.residual
     kind.residual = lambda self, point: point.q[:1] - 0.5  # what reloading tools of notebooks do
-    result = solved(solver, kind(tolerance=1e-6), Rest(weight=0.1), **here)
+    result = solved(solver, kind(tolerance=1e-6), Rest(weight=0.1), joints=JOINTS)
     assert result.q[0, 0, 0] == pytest.approx(0.5, abs=1e-6)
     kind.residual = first
 
@@ -169,8 +168,7 @@ from kinopt_ros.errors import NotReadyError
 sys.path.insert(0, sys.argv[2])
 from mine import Mine
 solver = ko.create_solver("jax_lm", ko.load_robot(sys.argv[1]), {"groups": ""})
-costs = [Mine(tolerance=1e-6), Rest(weight=0.1)]
-problem = ko.objective_problem(solver.robot, ko.Objective(costs), num_starts=0)
+problem = ko.objective_problem(solver.robot, ko.Objective([Mine(tolerance=1e-6), Rest(weight=0.1)]))
 result = solver.solve_objective(problem)
 print(solver._objectives[1].compiled, result.q[0, 0, 0])
 solver.close()
