@@ -61,13 +61,16 @@ def test_bad_options_are_refused_by_name(
         JaxLmSolver().configure(planar_arm, options)
 
 
-def test_groups_that_are_named_are_prepared_for(planar_arm: RobotModel, solver_for: SolverMaker) -> None:
+@pytest.mark.parametrize("named", [True, False])
+def test_it_is_prepared_for_the_groups_that_it_compiles_for(
+    planar_arm: RobotModel, solver_for: SolverMaker, monkeypatch: pytest.MonkeyPatch, named: bool
+) -> None:
+    compiled: list[str] = []
+    monkeypatch.setattr(JaxLmSolver, "_compile_for", lambda solver, robot, group: compiled.append(group))
+    solver = solver_for(planar_arm, groups="default" if named else "")
     group = default_group(planar_arm).name
-    assert not solver_for(planar_arm).is_prepared_for(group)
-    solver = solver_for(planar_arm, groups="default")
-    assert solver.is_prepared_for(group)
-    problem = replace(targets_of(planar_arm, 1, 3), deadline=time.monotonic() + 60.0)
-    assert solver.solve_ik(problem).success.all()
+    assert solver.is_prepared_for(group) == named
+    assert compiled == [group] * named
 
 
 def test_a_device_that_is_not_there_is_named(planar_arm: RobotModel) -> None:
