@@ -232,7 +232,7 @@ def _watch(
 ) -> _Watched:
     watched = _Watched()
     subscription = _watch_diagnostics(observer, watched)
-    begin, computed = time.monotonic(), _processor_time(process.pid)
+    begin, computed = time.monotonic(), processor_time(process.pid)
     while (elapsed := time.monotonic() - begin) < duration and process.running:
         report(elapsed / duration)
         start = time.perf_counter()
@@ -245,7 +245,7 @@ def _watch(
             watched.used.append((elapsed, *used(process.pid)))
         observer.spin(_HEALTH_PERIOD)
     report(1.0)
-    watched.node_cpu = _processor_time(process.pid) - computed
+    watched.node_cpu = processor_time(process.pid) - computed
     if subscription is not None:
         observer.node.destroy_subscription(subscription)
     return watched
@@ -273,8 +273,8 @@ def used(pid: int) -> tuple[float, float, float]:
     return pages * resource.getpagesize() / 2**20, threads, descriptors
 
 
-def _processor_time(pid: int) -> float:
-    """User and system time of a process, s; NaN where /proc does not tell."""
+def processor_time(pid: int) -> float:
+    """Return user and system time of a process, s; NaN where /proc does not tell."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
