@@ -79,8 +79,8 @@ def _processes(context: LaunchContext) -> list[Node | LogInfo]:
         **entries_parameter(config.trajectory_execution, model),
     }
     left_out = [
-        LogInfo(msg=f"controller {name} is left out: {why}")
-        for name, why in controllers_left_out(config.trajectory_execution, model).items()
+        LogInfo(msg=sentence)
+        for sentence in controllers_left_out(config.trajectory_execution, model).values()
     ]
     sim_time = {"use_sim_time": ParameterValue(LaunchConfiguration("use_sim_time"), value_type=bool)}
     described = {name: ParameterValue(text, value_type=str) for name, text in texts.items()}

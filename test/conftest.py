@@ -9,6 +9,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Generator, Iterator
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -97,6 +98,24 @@ def kept_folder(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFa
     """
     cache = getattr(pytestconfig, "cache", None)
     return tmp_path_factory.mktemp("kept") if cache is None else Path(cache.mkdir("kept"))
+
+
+@pytest.fixture(scope="module")
+def without_llvm() -> Iterator[None]:
+    """Programs that jax_lm makes in a module are compiled without LLVM's optimizations, which takes a quarter less.
+
+    What they compute is the same but for rounding. Those of objectives/test_answers.py, of the conformance suite and of
+    nodes are as users have them.
+    """
+    pytest.importorskip("jax")
+    from kinopt_ros.solvers.jax_lm import runtime
+
+    usual = runtime.start("auto", True)
+    quick = replace(usual, compiler_options=(*usual.compiler_options, ("xla_backend_optimization_level", 0)))
+    with pytest.MonkeyPatch.context() as patch:
+        if usual.on_cpu:
+            patch.setattr(runtime, "start", lambda device, multi_output_fusion: quick)
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -58,9 +58,25 @@ def continuous_joints(robot: RobotModel, joints: Sequence[str]) -> Annotated[Boo
     return np.array([wraps(name) for name in joints], dtype=np.bool_)
 
 
+def turned_near(
+    q: Annotated[Float64, "... n"],
+    near: Annotated[Float64, "... n"] | float,
+    turns: Annotated[Bool, "... n"] | bool,
+) -> Annotated[Float64, "... n"]:
+    """Return joint values, rad or m, moved by whole turns to within half a turn of others where turns make no
+    difference (``turns``)."""
+    return np.asarray(np.where(turns, q + 2.0 * np.pi * np.rint((near - q) / (2.0 * np.pi)), q))
+
+
+def shortest(
+    difference: Annotated[Float64, "... n"], turns: Annotated[Bool, "... n"] | bool
+) -> Annotated[Float64, "... n"]:
+    """Return differences, rad or m, without whole turns where these make no difference (``turns``)."""
+    return turned_near(difference, 0.0, turns)
+
+
 def apart(
     difference: Annotated[Float64, "... n"], turns: Annotated[Bool, "... n"]
 ) -> Annotated[Float64, "... n"]:
-    """Return the sizes of differences, rad or m, without whole turns where these do not count (``turns``)."""
-    shortest = np.remainder(difference + np.pi, 2.0 * np.pi) - np.pi
-    return np.asarray(np.abs(np.where(turns, shortest, difference)))
+    """Return the sizes of differences, rad or m, without whole turns where these make no difference (``turns``)."""
+    return np.abs(shortest(difference, turns))

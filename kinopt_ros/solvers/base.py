@@ -434,6 +434,14 @@ class Solver(ABC):
                 f"not {len(problem.variables)}; lock some joints, or take another solver"
             )
 
+    def is_prepared_for(self, group: str) -> bool:
+        """Return whether plain requests of a group never wait for a compiler, once the solver is configured.
+
+        True, unless a plugin has an option that names such groups. The node asks for nothing beforehand that is not
+        prepared.
+        """
+        return True
+
     def warm_up(self) -> None:  # noqa: B027  (most plugins have nothing to do)
         """Do now what some later request would have to wait for, such as compiling. Does nothing by default."""
 

@@ -10,7 +10,7 @@ from kinopt_ros.array import Bool, Float64, Int64
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.problems.preferences.base import sorting_cost
 from kinopt_ros.problems.rows import rows_of
-from kinopt_ros.robot.turns import periodic_variables
+from kinopt_ros.robot.turns import periodic_variables, shortest
 from kinopt_ros.solvers.judgement import Case, Judgement
 
 _FEW = 5_000
@@ -114,6 +114,5 @@ def _near(
 ) -> Annotated[Bool, "B M"]:
     """Return which differences of two solutions are too small for distinct ones."""
     if not problem.turns:
-        turn = 2.0 * np.pi * np.rint(difference / (2.0 * np.pi))
-        difference = np.where(periodic, difference - turn, difference)
+        difference = shortest(difference, periodic)
     return np.asarray((np.abs(difference) <= problem.min_separation).all(axis=2))

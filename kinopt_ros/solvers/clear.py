@@ -18,7 +18,7 @@ from kinopt_ros.problems.preferences.base import sorting_cost
 from kinopt_ros.problems.rows import rows_of
 from kinopt_ros.robot.chain import KinematicChain
 from kinopt_ros.robot.model import RobotModel
-from kinopt_ros.robot.turns import periodic_variables
+from kinopt_ros.robot.turns import periodic_variables, turned_near
 from kinopt_ros.solvers.asking import Asking
 from kinopt_ros.solvers.clear_moves import MARGIN, moved_clear
 from kinopt_ros.verification.collision import is_free
@@ -216,9 +216,7 @@ class _Search:
     def _nearest_turns(self, q: Annotated[Float64, "m n"]) -> Annotated[Float64, "m n"]:
         variables = self.problem.variables
         limits = self.robot.limits
-        period = np.where(periodic_variables(self.robot)[variables], 2.0 * np.pi, 0.0)
-        turns = np.rint((self.problem.state[0, variables] - q) / (2.0 * np.pi))
-        turned = q + period * turns
+        turned = turned_near(q, self.problem.state[0, variables], periodic_variables(self.robot)[variables])
         inside = (limits.lower[variables] <= turned) & (turned <= limits.upper[variables])
         return np.asarray(np.where(inside, turned, q))
 

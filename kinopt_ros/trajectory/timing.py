@@ -13,6 +13,7 @@ import numpy as np
 
 from kinopt_ros.array import Float64, Int64
 from kinopt_ros.errors import InvalidRequestError, KinoptError
+from kinopt_ros.robot.turns import turned_near
 from kinopt_ros.status import Status
 from kinopt_ros.trajectory.inputs import check_scaling, limit_vector, start_velocity_vector, state_vector
 from kinopt_ros.trajectory.jerk_phases import JerkPhases, MotionLimits, plan_phases
@@ -141,8 +142,7 @@ def nearest_equivalent(
             f"goal, start and continuous must have one value per joint; shapes: "
             f"{goal.shape}, {start.shape}, {mask.shape}"
         )
-    turns = np.rint((start - goal) / (2.0 * np.pi))
-    return np.asarray(np.where(mask, goal + 2.0 * np.pi * turns, goal))
+    return turned_near(goal, start, mask)
 
 
 def scaled_limits(

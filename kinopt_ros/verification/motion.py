@@ -19,7 +19,7 @@ from kinopt_ros.problems.trajectory import (
     TrajectoryProblem,
 )
 from kinopt_ros.robot.model import RobotModel
-from kinopt_ros.robot.turns import continuous_joints
+from kinopt_ros.robot.turns import continuous_joints, shortest
 from kinopt_ros.robot.variables import quaternion_columns
 from kinopt_ros.trajectory.instants import instants
 from kinopt_ros.trajectory.interpolation import evaluate
@@ -223,9 +223,7 @@ def joint_difference(
     robot: RobotModel, problem: TrajectoryProblem, difference: Annotated[Float64, "... n"]
 ) -> Annotated[Float64, "... n"]:
     """Return differences of joint values; of continuous joints without whole turns."""
-    continuous = continuous_joints(robot, problem.joints)
-    turns = 2.0 * np.pi * np.rint(difference / (2.0 * np.pi))
-    return np.asarray(np.where(continuous, difference - turns, difference))
+    return shortest(difference, continuous_joints(robot, problem.joints))
 
 
 def _missed_waypoint(

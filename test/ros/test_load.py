@@ -4,6 +4,7 @@ import json
 import math
 import subprocess
 import sys
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -76,33 +77,29 @@ def test_poses_of_forward_kinematics_are_compared() -> None:
     assert fk.judge(0, empty)[0] is Outcome.WRONG
 
 
-def test_the_node_under_a_small_load() -> None:
-    command = [sys.executable, "-m", "kinopt_ros.cli", "bench", "load", "--clients", "8", "--duration", "3"]
-    done = subprocess.run([*command, "--json"], capture_output=True, text=True, timeout=240, check=False)
+QUIET = {"single", "batch", "unreachable", "fk"}
+DISTURBING = {"scene", "motion", "move_action", "description", "parameters", "target_pose"}
+"""Kinds of requests; the latter need Pinocchio, by which they are judged."""
+
+
+def test_the_node_under_load_and_disturbed(moveit: object) -> None:
+    """Where Pinocchio is missing, without disturbances."""
+    command = [sys.executable, "-m", "kinopt_ros.cli", "bench", "load", "--clients", "6", "--duration", "6"]
+    disturbed = find_spec("pinocchio") is not None
+    command += [*(["--disturb"] if disturbed else []), "--rate", "5", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     result = json.loads(done.stdout)
-    assert set(result["kinds"]) == {"single", "batch", "unreachable", "fk"}
+    assert set(result["kinds"]) >= (QUIET | DISTURBING if disturbed else QUIET)
     for kind, row in result["kinds"].items():
         assert row["requests"] > 0, kind
         assert row["outcomes"].get("wrong", 0) == row["outcomes"].get("lost", 0) == 0, row
     assert result["kinds"]["single"]["outcomes"]["right"] >= 10
     assert result["health"]["p50_ms"] > 0.0
     assert result["memory"]["max_mib"] > 10.0
-    assert result["node_alive"]
-
-
-def test_the_node_under_load_and_disturbed(moveit: object) -> None:
-    pytest.importorskip("pinocchio", exc_type=ImportError)
-    command = [sys.executable, "-m", "kinopt_ros.cli", "bench", "load", "--clients", "4", "--duration", "6"]
-    command += ["--disturb", "--rate", "5", "--no-unreachable", "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    result = json.loads(done.stdout)
-    kinds = ("single", "scene", "motion", "move_action", "description", "parameters", "target_pose")
-    for kind in kinds:
-        assert result["kinds"][kind]["requests"] > 0, kind
     assert result["threads"]["max"] > 1
     assert result["file_descriptors"]["max"] > 1
+    assert result["node_alive"]
 
 
 def test_a_load_that_makes_no_sense_is_refused() -> None:

@@ -48,9 +48,9 @@ def client(
         " T_base_target: {xyz: [0.4, 0.1, 0.5]}, label: pose}\n"
         "  - {cost: rest, weight: 0.1}\n"
     )
-    # Nothing here asks for plain poses. A node that gets ready does, so it has the one program of test_jax_lm.py.
-    plain = {"jax_lm.groups": "", "jax_lm.batch_sizes": "1", "jax_lm.escalation.rounds": 0}
-    parameters = {**panda_parameters, "solver": "jax_lm", "jax_lm.objectives": str(profile), **plain}
+    # Nothing here asks for plain poses.
+    own = {"solver": "jax_lm", "jax_lm.objectives": str(profile), "jax_lm.groups": ""}
+    parameters = {**panda_parameters, **own}
     return start_shared_node("costs_node", parameters)[1]
 
 

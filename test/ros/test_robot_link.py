@@ -2,12 +2,17 @@
 
 import json
 import shlex
+import threading
 import time
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
+import rclpy
+from rclpy._rclpy_pybind11 import RCLError
+from rclpy.context import Context
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 
 import kinopt_ros as ko
@@ -67,6 +72,37 @@ def test_states_come_in_and_targets_move_the_robot(client: Client, link: RobotLi
     link.send(np.full((4, 4), np.nan), "panda_link8", robot)
     assert client.spin_until(lambda: len(reports) > 1, 60.0)
     assert "does not move" in reports[-1]
+
+
+def test_its_thread_ends_with_it(client: Client) -> None:
+    """Closed, it went on without a pause until ROS ended: a core's whole time."""
+    node = Node("closed_link")
+    link = RobotLink(node)
+    looked = threading.Event()
+    link.on_look = looked.set
+    link.start()
+    assert looked.wait(60.0)
+    link.close()
+    node.destroy_node()
+    assert not link._thread.is_alive()
+
+
+def test_ros_may_end_before_it(ros: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error that rclpy raised in its thread then was nobody's."""
+    failed: list[threading.ExceptHookArgs] = []
+    monkeypatch.setattr(threading, "excepthook", failed.append)
+    context = Context()
+    rclpy.init(args=[], context=context)
+    link = RobotLink(Node("left_link", context=context))
+
+    def ends(executor: SingleThreadedExecutor, timeout_sec: float | None = None) -> None:
+        context.shutdown()
+        raise RCLError("the given context is not valid")
+
+    monkeypatch.setattr(SingleThreadedExecutor, "spin_once", ends)
+    link.start()
+    link.close()
+    assert not failed
 
 
 def test_without_a_description_it_says_what_to_do(link: RobotLink) -> None:

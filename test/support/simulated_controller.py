@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+from rclpy.time import Time
 from sensor_msgs.msg import JointState
 
 from kinopt_ros.planning.servo.commanded import Commanded
@@ -28,11 +29,11 @@ class SimulatedController:
         """Present time of the client's clock, which is that of the node, ns."""
         return int(self._client.node.get_clock().now().nanoseconds)
 
-    def state(self) -> MotionState:
-        """Return where the robot is, and how it moves."""
+    def state(self, now: int | None = None) -> MotionState:
+        """Return where the robot is at a time (ns; now), and how it moves."""
         if self.motion is None:
             return self._rest
-        now = self.now()
+        now = self.now() if now is None else now
         return self._rest if now < self.motion.start else self.motion.at(now)
 
     def is_at_rest(self) -> bool:
@@ -69,9 +70,11 @@ class SimulatedController:
 
     def _advance(self) -> None:
         self._take()
-        state = self.state()
+        # One time for both: beside other work, what is stamped later than it was measured seems to jump afterwards.
+        now = self.now()
+        state = self.state(now)
         message = JointState(
             name=self.names, position=state.position.tolist(), velocity=state.velocity.tolist()
         )
-        message.header.stamp = self._client.node.get_clock().now().to_msg()
+        message.header.stamp = Time(nanoseconds=now).to_msg()
         self._client.publish_joint_state(message)

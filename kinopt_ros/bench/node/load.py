@@ -25,8 +25,6 @@ from kinopt_ros.ros.robot.bundled import bundled_parameters
 
 _LIGHT_PROCESSES = 2
 _IDLE_CALLS = 200
-_TIMES = 10
-"""Times that the first answer is asked for while joint states come late."""
 _HEALTH_PERIOD = 0.05
 """Time between two calls of ~/ready, s."""
 _CONNECT_SECONDS = 60.0
@@ -141,11 +139,9 @@ def _first_answer(observer: Client, process: NodeProcess, start: float) -> float
     """Seconds from the start of the process to the first solved request."""
     observer.wait_until_ready(alive=lambda: process.running)
     kind = Single("first", 0)
-    for _ in range(_TIMES):
-        answer = observer.call("solve_ik", kind.request(0))
-        if answer.status.code != answer.status.ROBOT_STATE_STALE:
-            break
-        observer.spin(0.1)  # joint states lay unread while compilers were at work
+    answer = observer.ask_while_stale(
+        lambda: observer.call("solve_ik", kind.request(0)), lambda response: int(response.status.code)
+    )
     elapsed = time.monotonic() - start
     outcome, sentence = kind.judge(0, answer)
     if outcome.value != "right":
@@ -236,7 +232,7 @@ def _watch(
 ) -> _Watched:
     watched = _Watched()
     subscription = _watch_diagnostics(observer, watched)
-    begin, computed = time.monotonic(), _processor_time(process.pid)
+    begin, computed = time.monotonic(), processor_time(process.pid)
     while (elapsed := time.monotonic() - begin) < duration and process.running:
         report(elapsed / duration)
         start = time.perf_counter()
@@ -249,7 +245,7 @@ def _watch(
             watched.used.append((elapsed, *used(process.pid)))
         observer.spin(_HEALTH_PERIOD)
     report(1.0)
-    watched.node_cpu = _processor_time(process.pid) - computed
+    watched.node_cpu = processor_time(process.pid) - computed
     if subscription is not None:
         observer.node.destroy_subscription(subscription)
     return watched
@@ -277,8 +273,8 @@ def used(pid: int) -> tuple[float, float, float]:
     return pages * resource.getpagesize() / 2**20, threads, descriptors
 
 
-def _processor_time(pid: int) -> float:
-    """User and system time of a process, s; NaN where /proc does not tell."""
+def processor_time(pid: int) -> float:
+    """Return user and system time of a process, s; NaN where /proc does not tell."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:

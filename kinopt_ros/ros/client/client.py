@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import rclpy
 from geometry_msgs.msg import PoseStamped
@@ -16,11 +16,18 @@ from trajectory_msgs.msg import JointTrajectory
 from kinopt_msgs.msg import MotionReport, Scene, SceneUpdate
 from kinopt_ros.ros.messages.qos import QUEUED
 from kinopt_ros.ros.services.every import SERVICES
+from kinopt_ros.status import Status
 
 PREPARED_SECONDS = 800.0
 """Longest time to wait for the node's compilers on a new and busy machine, s."""
 ANSWER_SECONDS = 30.0
 """Longest time that clients wait for an answer, s."""
+
+
+STALE_TIMES = 10
+"""Times that a request is sent while joint states come late."""
+
+A = TypeVar("A")
 
 
 class NodeTimeoutError(Exception):
@@ -209,6 +216,25 @@ class Client:
         else:
             self.spin(0.1)  # would show a trajectory that should not be there
         return report, self.trajectories[-1] if len(self.trajectories) > trajectories else None
+
+    def ask_while_stale(
+        self, ask: Callable[[], A], code_of: Callable[[A], int], stale: Callable[[], object] = lambda: None
+    ) -> A:
+        """Ask for something; where joint states come late, as beside compilers, hear what lies unread and ask again.
+
+        Args:
+            ask: sends the request and returns the answer.
+            code_of: the status code of an answer.
+            stale: called before each further time.
+        """
+        answer = ask()
+        for _ in range(STALE_TIMES - 1):
+            if code_of(answer) != Status.ROBOT_STATE_STALE:
+                break
+            stale()
+            self.spin(0.1)
+            answer = ask()
+        return answer
 
     def spin(self, duration: float) -> None:
         """Handle what arrives for some seconds."""

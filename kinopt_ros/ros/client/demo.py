@@ -30,8 +30,6 @@ _LATE_SECONDS = 10.0
 """Time that the robot may take longer than its motion on a busy machine, s."""
 _COMPILED_SECONDS = 3600.0
 """Longest time to wait for the node's compilers, s: whoever looks on can end it."""
-_TIMES = 10
-"""Times that a motion is asked for while joint states come late."""
 _SHOWN = 4
 """Number of points shown from either end of the trajectory."""
 
@@ -174,13 +172,12 @@ def _show_motion(
 def _move(
     console: Console, client: Client, target: PoseStamped
 ) -> tuple[MotionReport, JointTrajectory | None]:
-    """Ask for a motion; where joint states come late, as beside compilers, ask again."""
-    for _ in range(_TIMES):
-        report, trajectory = client.move_to(target, patience=_COMPILED_SECONDS)
-        if report.status.code != report.status.ROBOT_STATE_STALE:
-            break
-        console.print("Joint states come late, the machine is busy: asked again.", highlight=False)
-    return report, trajectory
+    """Ask for a motion; say so where that takes several times."""
+    return client.ask_while_stale(
+        lambda: client.move_to(target, patience=_COMPILED_SECONDS),
+        lambda moved: int(moved[0].status.code),
+        lambda: console.print("Joint states come late, the machine is busy: asked again.", highlight=False),
+    )
 
 
 def _follow(

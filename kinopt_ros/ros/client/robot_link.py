@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
-import rclpy
 from geometry_msgs.msg import PoseStamped
 from rcl_interfaces.srv import GetParameters
+from rclpy._rclpy_pybind11 import RCLError
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
@@ -58,8 +58,9 @@ class RobotLink:
                     _LATCHED,
                 )
             )
-        self._executor = SingleThreadedExecutor()
+        self._executor = SingleThreadedExecutor(context=node.context)
         self._executor.add_node(node)
+        self._closed = threading.Event()
         self._thread = threading.Thread(target=self._spin, name="robot link", daemon=True)
 
     def start(self) -> None:
@@ -114,20 +115,23 @@ class RobotLink:
 
     def close(self) -> None:
         """Leave the graph."""
-        self._executor.shutdown()
+        self._closed.set()
         if self._thread.is_alive():
             self._thread.join(5.0)
+        self._executor.shutdown()
 
     def _spin(self) -> None:
         looked = 0.0
+        context = self._executor.context
         try:
-            while rclpy.ok() and self._executor.context.ok():
+            while not self._closed.is_set() and context.ok():
                 self._executor.spin_once(timeout_sec=_LOOK_SECONDS)
                 if time.monotonic() >= looked + _LOOK_SECONDS:
                     looked = time.monotonic()
                     self._look()
-        except ExternalShutdownException:
-            return
+        except (ExternalShutdownException, RCLError):  # the latter where ROS ends in the middle of a turn
+            if context.ok():
+                raise
 
     def _look(self) -> None:
         try:

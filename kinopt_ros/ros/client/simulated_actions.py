@@ -204,7 +204,7 @@ class GripperAction(ControllerAction):
         return self._type.Result(stalled=stalled, reached_goal=there, **fields)
 
     def _is_there(self) -> bool:
-        at = self.controller.state(self._now()).position
+        at = self.controller.measured(self._now()).position
         return bool((abs(at - self._wanted) <= REACHED).all())
 
 

@@ -40,19 +40,33 @@ KINDS = {kind.value: kind for kind in MotionType}
 _MISSING = {"CIRC": "arcs", "POLYLINE": "lines with rounded corners"}
 
 
+def pipeline_name(pipeline_id: str) -> str:
+    """Return a pipeline's name as it is compared: clients write it with spaces around and in any case."""
+    return pipeline_id.strip().lower()
+
+
+def _kind_name(planner_id: str) -> str:
+    return planner_id.strip().upper()
+
+
+def is_kind(planner_id: str) -> bool:
+    """Check whether a planner_id names a kind of motion."""
+    return _kind_name(planner_id) in KINDS
+
+
 def motion_type(pipeline_id: str, planner_id: str) -> MotionType:
     """Return the kind of motion that a planner_id asks for; of pipelines other than Pilz's most ask for none.
 
     Raises:
         UnsupportedFeatureError: a kind that this node does not do, or one that Pilz does not have.
     """
-    name = planner_id.strip().upper()
+    name = _kind_name(planner_id)
     if name in _MISSING:
         raise UnsupportedFeatureError(
             f"planner_id is {quoted(planner_id)}: {_MISSING[name]} are not supported here; allowed kinds of motion are "
             f"{', '.join(sorted(KINDS))}"
         )
-    if pipeline_id.strip().lower() == PILZ and name not in KINDS:
+    if pipeline_name(pipeline_id) == PILZ and name not in KINDS:
         raise UnsupportedFeatureError(
             f"planner_id is {quoted(planner_id)} of the pipeline {PILZ!r}; allowed are {', '.join(sorted(KINDS))}"
         )

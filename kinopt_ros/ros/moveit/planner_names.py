@@ -6,7 +6,7 @@ answer says so. Any other name is a mistake, and refused.
 """
 
 from kinopt_ros.errors import UnsupportedFeatureError, quoted
-from kinopt_ros.ros.moveit.motion_types import KINDS, PILZ
+from kinopt_ros.ros.moveit.motion_types import PILZ, is_kind, pipeline_name
 from kinopt_ros.solvers.base import Feature
 from kinopt_ros.solvers.registry import solver_class, solver_names
 
@@ -30,13 +30,13 @@ def check_planner(pipeline_id: str, planner_id: str) -> None:
         UnsupportedFeatureError: nobody knows the pipeline or the planner, or it does not plan motions.
         SolverUnavailableError: the planner is a solver that cannot run here.
     """
-    pipeline = pipeline_id.strip().lower()
+    pipeline = pipeline_name(pipeline_id)
     if pipeline not in ("", PIPELINE, PILZ, *_PIPELINES):
         raise UnsupportedFeatureError(
             f"pipeline_id is {quoted(pipeline_id)}; allowed is {PIPELINE!r}, or none. In place of "
             f"{', '.join(_PIPELINES)} it plans, too, and {PILZ} names kinds of motion"
         )
-    if _is_kind(planner_id):
+    if is_kind(planner_id):
         return
     if planner_id in solver_names():
         if Feature.TRAJECTORIES not in solver_class(planner_id).capabilities.features:
@@ -54,11 +54,7 @@ def check_planner(pipeline_id: str, planner_id: str) -> None:
 
 def other_planner(pipeline_id: str, planner_id: str) -> str:
     """Return a sentence about a planner that is asked for and is none of ours; else nothing."""
-    ours = planner_id in solver_names() or _is_kind(planner_id)
-    pipeline = "" if pipeline_id.strip().lower() in (PIPELINE, PILZ) else pipeline_id
+    ours = planner_id in solver_names() or is_kind(planner_id)
+    pipeline = "" if pipeline_name(pipeline_id) in (PIPELINE, PILZ) else pipeline_id
     asked_for = " ".join(filter(None, (pipeline, "" if ours else planner_id)))
     return f"{quoted(asked_for)} is no planner of this node, which used its own" if asked_for else ""
-
-
-def _is_kind(planner_id: str) -> bool:
-    return planner_id.strip().upper() in KINDS

@@ -261,13 +261,18 @@ def _prepare(pool: SolverPool, solver: str, ik: bool = True) -> list[str]:
 
     ``ik`` says whether one that optimizes trajectories alone is unable to do what it is wanted for.
 
-    Returns why that is not possible, if so: forward kinematics, and other solvers, serve all the same.
+    Returns why that is not possible or not wanted, if so: forward kinematics, and other solvers, serve all the same.
     """
     try:
         prepared = pool.prepare(solver)
         if not (ik or prepared.solves_ik()):
             return []
         group = default_group(pool.robot)
+        if not prepared.is_prepared_for(group.name):
+            return [
+                f"solver {prepared.name!r} compiles what plain requests of {group.name!r} need when the first one "
+                "comes; other solvers may answer meanwhile"
+            ]
         # As requests do it: with a deadline, reachable and not.
         links = (group.base_link or pool.robot.root_link, group.tip_link or pool.robot.root_link)
         T = forward_kinematics(pool.robot, pool.robot.default_q, links=links)

@@ -13,6 +13,7 @@ from kinopt_ros.kinematics.refold import refold
 from kinopt_ros.kinematics.search_ranges import variable_rows
 from kinopt_ros.robot.chain import KinematicChain, Motion
 from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.turns import shortest
 from kinopt_ros.solvers.analytic.redundancy import is_redundant
 from kinopt_ros.solvers.analytic.rounding import Axes, axes_of, rounded
 from kinopt_ros.solvers.kernels.layout import COLUMN, KIND_SIZE
@@ -186,7 +187,6 @@ def _missed(form: ClosedForm, chain: KinematicChain) -> int:
     missed = 0
     for one, T in zip(q, chain_pose(chain, q), strict=True):
         claimed = scale[:, None] * form.claims(np.ascontiguousarray(T)) + shift[:, None]
-        difference = claimed - one[chain.column][:, None]
-        difference -= 2.0 * np.pi * np.rint(difference / (2.0 * np.pi))
+        difference = shortest(claimed - one[chain.column][:, None], True)
         missed += not (np.abs(difference).max(axis=0) <= _SAME).any()
     return missed

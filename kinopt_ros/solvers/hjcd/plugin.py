@@ -106,7 +106,7 @@ class HjcdSolver(Solver):
 
     def _configure(self, robot: RobotModel, options: Mapping[str, Any]) -> None:
         _check(options)  # refuses before anything is loaded
-        groups = named_groups(robot, options["groups"])
+        self._groups = named_groups(robot, options["groups"])
 
         from kinopt_ros.solvers.hjcd.engine import Engine
 
@@ -116,8 +116,12 @@ class HjcdSolver(Solver):
         self._stand_in: StandIn | None = None
         self._closed = False
         self._lock = threading.Lock()
-        for name in groups:
+        for name in self._groups:
             self._load_for(robot, name)
+
+    def is_prepared_for(self, group: str) -> bool:
+        """Return whether the option ``groups`` names a group."""
+        return group in self._groups
 
     def close(self) -> None:
         """Release what the solver holds. It cannot be used afterwards."""

@@ -147,7 +147,7 @@ class JaxLmSolver(Solver):
 
     def _configure(self, robot: RobotModel, options: Mapping[str, Any]) -> None:
         _effort(options, True)  # refuses before anything is loaded
-        groups = named_groups(robot, options["groups"])
+        self._groups = named_groups(robot, options["groups"])
 
         from kinopt_ros.solvers.jax_lm.beam_program import beam_compilation
         from kinopt_ros.solvers.jax_lm.chain import lane_chain
@@ -168,7 +168,7 @@ class JaxLmSolver(Solver):
         self._counts = Counts()
         self._tables = Tables()
         self._search = search
-        for name in groups:
+        for name in self._groups:
             self._compile_for(robot, name)
         for file in (name.strip() for name in options["objectives"].split(",") if name.strip()):
             text = read_text(file, LONGEST_TEXT, "an objective")
@@ -180,6 +180,10 @@ class JaxLmSolver(Solver):
         self._programs.keep()
         if self._objectives is not None:
             self._objectives[1].keep()
+
+    def is_prepared_for(self, group: str) -> bool:
+        """Return whether the option ``groups`` names a group."""
+        return group in self._groups
 
     def close(self) -> None:
         """Release what the solver holds. It cannot be used afterwards."""

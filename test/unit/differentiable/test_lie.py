@@ -84,13 +84,11 @@ def test_derivatives_of_the_logarithm_at_half_a_turn():
 @pytest.mark.parametrize("double_precision", [True, False])
 def test_gradients_are_finite_everywhere(double_precision):
     with jax.enable_x64(double_precision):
-        given = jnp.asarray(twists((ANGLES + AT_PI) * 3, 3))
-        far = jnp.asarray(twists((10.0, 1e3, 1e6), 3))
+        given = jnp.asarray(twists((ANGLES + AT_PI) * 3 + (10.0, 1e3, 1e6), 3))
         start = jnp.asarray(se3.se3_exp(twists((0.7,) * len(given), 4)))
         end = jnp.asarray(np.asarray(start, np.float64) @ se3.se3_exp(np.asarray(given, np.float64)))
         for function, arguments in (
             (kd.se3_exp, (given,)),
-            (kd.se3_exp, (far,)),
             (kd.se3_log, (end,)),
             (kd.so3_log, (end[:, :3, :3],)),
             (kd.se3_interpolate, (start, end, jnp.full(len(given), 0.3))),

@@ -12,7 +12,7 @@ import kinopt_ros as ko
 from kinopt_ros.trajectory.interpolation import evaluate
 
 pytest.importorskip("jaxls")
-pytestmark = pytest.mark.slow  # the objective is compiled
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("without_llvm")]  # the objective is compiled
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "over_a_wall.py"
 POINTS = 9

@@ -207,7 +207,7 @@ costs = st.builds(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.lists(costs, max_size=3) | values)
 def test_anything_is_read_or_refused(data: object) -> None:
     """And what is read comes back from YAML the same way."""

@@ -13,7 +13,7 @@ from kinopt_ros.problems.trajectory import JointGoal
 from kinopt_ros.problems.trajectory_builder import trajectory_problem
 from kinopt_ros.robot.limits import apply_joint_limits
 from kinopt_ros.robot.model import RobotModel
-from kinopt_ros.robot.turns import continuous_joints
+from kinopt_ros.robot.turns import apart, continuous_joints, shortest, turned_near
 from kinopt_ros.robot.urdf import robot_from_urdf
 from kinopt_ros.solvers.registry import create_solver
 from kinopt_ros.status import Status
@@ -82,6 +82,20 @@ def test_a_screw_goes_all_the_way(
     for found in (answer.trajectory, moved.trajectory):
         last = tip(kind, multiplier, float(found.position[-1, 0]))
         assert np.abs(last - tip(kind, multiplier, goal)).max() < 1e-5
+
+
+def test_whole_turns_count_where_they_make_a_difference() -> None:
+    """What is less than half a turn away keeps its last bit."""
+    turns = np.array([True, False, True])
+    difference = np.array([[1e-12, 1e-12, 2.0 * np.pi + 0.5], [-6.0, -6.0, 3.0]])
+    expected = [[1e-12, 1e-12, 0.5], [2.0 * np.pi - 6.0, -6.0, 3.0]]
+    np.testing.assert_allclose(shortest(difference, turns), expected, rtol=0.0, atol=1e-15)
+    assert shortest(difference, turns)[0, 0] == 1e-12
+    np.testing.assert_array_equal(apart(difference, turns), np.abs(shortest(difference, turns)))
+    near = turned_near(difference, np.array([20.0, 20.0, -20.0]), turns)
+    np.testing.assert_allclose(np.remainder(near - difference, 2.0 * np.pi) % (2.0 * np.pi), 0.0, atol=1e-14)
+    assert (np.abs(near - [20.0, 20.0, -20.0])[:, turns] <= np.pi).all()
+    np.testing.assert_array_equal(near[:, 1], difference[:, 1])
 
 
 @pytest.mark.parametrize("multiplier", [1.0, -2.0])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -12,6 +14,7 @@ pytest.importorskip("rclpy", reason="ROS is not installed")
 from kinopt_ros.errors import KinoptError
 from kinopt_ros.planning.solver_pool import SolverPool
 from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.robot.urdf import robot_from_urdf
 from kinopt_ros.ros.robot import loader as robot_loader
 from kinopt_ros.ros.robot.loader import RobotLoader
@@ -58,6 +61,22 @@ def test_the_preparation_of_a_robot_that_was_replaced_is_given_up(monkeypatch: p
         assert not any("given up" in sentence for sentence, _ in said)
     finally:
         loader.close()
+
+
+@pytest.mark.parametrize("prepared", [True, False])
+def test_nothing_is_asked_for_that_is_not_to_be_compiled(prepared: bool) -> None:
+    """A node with ``jax_lm.groups: ""`` had its programs for plain poses compiled all the same, 14 s of computing."""
+    asked: list[str] = []
+    solver = SimpleNamespace(name="slow", solves_ik=lambda: True, is_prepared_for=lambda group: prepared)
+    pool: Any = SimpleNamespace(
+        robot=load_robot("panda"),
+        prepare=lambda name: solver,
+        solve_ik=lambda problem, name, allow_fallback: asked.append(name),
+    )
+    said = robot_loader._prepare(pool, "slow")
+    assert asked == (["slow"] * 2 if prepared else [])
+    assert len(said) == (not prepared)  # so that others are prepared before the robot serves
+    assert all("'slow' compiles" in sentence and "'panda_arm'" in sentence for sentence in said)
 
 
 def test_it_is_said_when_all_is_prepared(monkeypatch: pytest.MonkeyPatch) -> None:

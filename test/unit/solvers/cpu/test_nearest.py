@@ -186,7 +186,7 @@ def by_scipy(robot: RobotModel, problem: IkProblem, b: int, starts: int) -> floa
 
 @pytest.mark.parametrize("name", ["one each", "per axis", "turn about z free", "position", "orientation"])
 def test_five_joints_come_as_near_as_scipy(name: str) -> None:
-    robot, count = six_revolute(), 12
+    robot, count = six_revolute(), 8
     problem = five_joints(count, 5, WEIGHTS[name])
     solver = create_solver("cpu", robot)
     result = solver.solve_ik(problem)

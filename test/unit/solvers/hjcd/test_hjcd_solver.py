@@ -18,7 +18,7 @@ from kinopt_ros.kinematics.sampling import random_configurations
 from kinopt_ros.kinematics.se3 import inverse, pose_error
 from kinopt_ros.planning import solver_pool
 from kinopt_ros.planning.solver_pool import SolverPool
-from kinopt_ros.problems.builder import ik_problem
+from kinopt_ros.problems.builder import default_group, ik_problem
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import load_robot
@@ -306,6 +306,8 @@ def test_who_has_a_deadline_does_not_wait_for_the_compiler(solver_for: SolverMak
 @slow
 def test_the_default_group_is_ready_when_it_is_configured(solver_for: SolverMaker, arm: RobotModel) -> None:
     solver = solver_for(arm, groups="default")
+    assert solver.is_prepared_for(default_group(arm).name)
+    assert not solver_for(arm).is_prepared_for(default_group(arm).name)
     problem = replace(reachable(arm, 1, 12), deadline=time.monotonic() + 60.0)
     assert solver.solve_ik(problem).success.all()
 

@@ -16,7 +16,7 @@ from support.clock import late_after
 from kinopt_ros.errors import InvalidRequestError, SolverUnavailableError, UnknownNameError
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.sampling import random_configurations
-from kinopt_ros.problems.builder import ik_problem
+from kinopt_ros.problems.builder import default_group, ik_problem
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.solvers.jax_lm.plugin import JaxLmSolver
@@ -59,6 +59,18 @@ def test_bad_options_are_refused_by_name(
 ) -> None:
     with pytest.raises((InvalidRequestError, UnknownNameError), match=named):
         JaxLmSolver().configure(planar_arm, options)
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_it_is_prepared_for_the_groups_that_it_compiles_for(
+    planar_arm: RobotModel, solver_for: SolverMaker, monkeypatch: pytest.MonkeyPatch, named: bool
+) -> None:
+    compiled: list[str] = []
+    monkeypatch.setattr(JaxLmSolver, "_compile_for", lambda solver, robot, group: compiled.append(group))
+    solver = solver_for(planar_arm, groups="default" if named else "")
+    group = default_group(planar_arm).name
+    assert solver.is_prepared_for(group) == named
+    assert compiled == [group] * named
 
 
 def test_a_device_that_is_not_there_is_named(planar_arm: RobotModel) -> None:

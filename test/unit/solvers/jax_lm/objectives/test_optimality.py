@@ -27,7 +27,7 @@ from kinopt_ros.status import Status
 if TYPE_CHECKING:
     from kinopt_ros.solvers.jax_lm.plugin import JaxLmSolver
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("without_llvm")]
 SharedMaker = Callable[[RobotModel], "JaxLmSolver"]
 
 

@@ -28,7 +28,7 @@ from kinopt_ros.status import Status
 if TYPE_CHECKING:
     from kinopt_ros.solvers.jax_lm.plugin import JaxLmSolver
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("without_llvm")]
 JOINTS = ("j0", "j1", "j2", "j3")
 SharedMaker = Callable[[RobotModel], "JaxLmSolver"]
 
