@@ -37,8 +37,8 @@ _SCALING = ("default_velocity_scaling_factor", "default_acceleration_scaling_fac
 _NOT_USED = {
     "pilz_cartesian_limits": "straight lines are timed by the limits of the joints",
     "*_planning": "the solvers of kinopt_ros plan",
-    "*_moveit_controllers": "name it to have its controllers: controllers:=config/... of moveit.launch.py, or the fourth "
-    "word of examples/moveit_parameters.py",
+    "*_moveit_controllers": "name it to have its controllers: controllers:=config/... of moveit.launch.py, or the "
+    "fourth word of examples/moveit_parameters.py",
     "sensors_*": "send what sensors see as octomap or point cloud of the planning scene",
     "*": "nothing of kinopt_ros reads it",
 }

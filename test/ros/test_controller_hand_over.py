@@ -58,7 +58,9 @@ def node(
     control_msgs: None, start_node: StartNode, panda_parameters: dict[str, object]
 ) -> Iterator[tuple[NodeProcess, Goals]]:
     """A node of the test's own, which it may end, that hands motions to a controller, and who sends goals to it."""
-    made = started(start_node, "kinopt_hand_over", {**panda_parameters, **STANDS, "controller_action": ACTION})
+    made = started(
+        start_node, "kinopt_hand_over", {**panda_parameters, **STANDS, "controller_action": ACTION}
+    )
     yield made
     made[1].close()
 

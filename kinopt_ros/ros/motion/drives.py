@@ -87,7 +87,7 @@ def time_in(motion: Commanded, setup: ServoSetup, state: RobotState, now: int) -
         else:
             alike = family is _delayed
         if alike:
-            return seen - round(lags[best] * NANOSECONDS_PER_SECOND)
+            return seen - round(float(lags[best]) * NANOSECONDS_PER_SECOND)
     return None
 
 
@@ -103,7 +103,7 @@ def _delayed(motion: Commanded, seen: int) -> _Family:
 
 def _lagging(motion: Commanded, seen: int) -> _Family:
     """Return joints behind drives of the first order."""
-    told = motion.at_all(seen - _nanoseconds(np.arange(_COUNT) * _EVERY))[0]
+    told = motion.at_all(seen - _nanoseconds(_EVERY * np.arange(_COUNT, dtype=np.float64)))[0]
     position = _WEIGHTS @ told
     return _LAGS, position, (told[0] - position) / _LAGS[:, None]
 

@@ -55,12 +55,12 @@ def goes_on_in(
 ) -> Published | None:
     """Return the motion that a stop, or a brake, was to end, if the robot is in it all the same, in time, and not in
     what was to end it; else None. Arguments as of ``slows_down_in``."""
-    motion, brake = stop.before and stop.before.commanded(setup.joints), stop.commanded(setup.joints)
+    motion = None if stop.before is None else stop.before.commanded(setup.joints)
+    brake = stop.commanded(setup.joints)
     got = None if motion is None else time_in(motion, setup, state, now)
     way = _on_the_way(setup, state)
-    if (
-        got is None or brake is None or got <= brake.start + way
-    ):  # a filter may say what was before the brake came
+    # A filter may say what was before the brake came.
+    if got is None or brake is None or got <= brake.start + way:
         return None
     share = _AS_MEASURED if state.velocity[setup.variables].any() else 1.0
     return None if slows_down_in(brake, setup, state, now, tolerance, 2 * way, share) else stop.before
