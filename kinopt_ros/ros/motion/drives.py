@@ -35,6 +35,10 @@ _EVERY, _COUNT = 0.002, 120
 """Time between the places that say where drives of the first order are, s, and their number."""
 
 
+_AGES: Annotated[Float64, "K"] = np.asarray(np.arange(_COUNT) * _EVERY, dtype=np.float64)
+"""How long ago these were told, s."""
+
+
 def _weights() -> Annotated[Float64, "L K"]:
     """Return how much each place counts that was told so long ago, for each lag: drives of the first order are at the
     mean of all, of which each counts by exp(-age / lag); between two they were told a straight line."""
@@ -87,7 +91,7 @@ def time_in(motion: Commanded, setup: ServoSetup, state: RobotState, now: int) -
         else:
             alike = family is _delayed
         if alike:
-            return seen - round(lags[best] * NANOSECONDS_PER_SECOND)
+            return seen - round(float(lags[best]) * NANOSECONDS_PER_SECOND)
     return None
 
 
@@ -103,7 +107,7 @@ def _delayed(motion: Commanded, seen: int) -> _Family:
 
 def _lagging(motion: Commanded, seen: int) -> _Family:
     """Return joints behind drives of the first order."""
-    told = motion.at_all(seen - _nanoseconds(np.arange(_COUNT) * _EVERY))[0]
+    told = motion.at_all(seen - _nanoseconds(_AGES))[0]
     position = _WEIGHTS @ told
     return _LAGS, position, (told[0] - position) / _LAGS[:, None]
 

@@ -55,7 +55,8 @@ def goes_on_in(
 ) -> Published | None:
     """Return the motion that a stop, or a brake, was to end, if the robot is in it all the same, in time, and not in
     what was to end it; else None. Arguments as of ``slows_down_in``."""
-    motion, brake = stop.before and stop.before.commanded(setup.joints), stop.commanded(setup.joints)
+    motion = None if stop.before is None else stop.before.commanded(setup.joints)
+    brake = stop.commanded(setup.joints)
     got = None if motion is None else time_in(motion, setup, state, now)
     way = _on_the_way(setup, state)
     if (
