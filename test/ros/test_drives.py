@@ -11,7 +11,7 @@ from sensor_msgs.msg import JointState
 from kinopt_ros.planning.servo.commanded import Commanded
 from kinopt_ros.planning.servo.setup import ServoSetup, servo_setup
 from kinopt_ros.robot.sources import load_robot
-from kinopt_ros.ros.motion.drives import is_in_time, time_in
+from kinopt_ros.ros.motion.drives import ALIKE, is_there, time_in
 from kinopt_ros.ros.robot import joint_states
 from kinopt_ros.ros.robot.joint_states import JointStates, RobotState
 from kinopt_ros.trajectory.braking import MotionState
@@ -66,14 +66,16 @@ def test_drives_of_the_first_order_are_in_time(lag: float) -> None:
     motion, setup = a_motion(), a_setup()
     for share in SHARES:
         now = NOW + round(share * (motion.end - NOW))
-        assert is_in_time(motion, setup, measured(done_by(motion, lag, 1.0).measured, now), now), share
+        state = measured(done_by(motion, lag, 1.0).measured, now)
+        assert time_in(motion, setup, state, now) is not None, share
 
 
 @pytest.mark.parametrize("lag", [0.02, 0.04])
 def test_drives_without_velocities_are_in_time_where_their_velocity_is_even(lag: float) -> None:
     motion, setup = a_motion(), a_setup()
     now = NOW + (motion.end - NOW) // 2
-    assert is_in_time(motion, setup, measured(done_by(motion, lag, 1.0).measured, now, speeds=False), now)
+    state = measured(done_by(motion, lag, 1.0).measured, now, speeds=False)
+    assert time_in(motion, setup, state, now) is not None
 
 
 @pytest.mark.parametrize("late", [5_000_000, 40_000_000, 90_000_000])
@@ -95,12 +97,29 @@ def test_a_speed_slider_is_not_in_time(scaling: float, speeds: bool) -> None:
     for share in np.linspace(0.05, 1.0, 50).tolist():
         now = NOW + round(share * (motion.end - NOW))
         beside = np.abs(robot.state(now).position - motion.at(now).position).max()
-        assert beside <= MOST_BESIDE or not is_in_time(
-            motion, setup, measured(robot.state, now, speeds), now
-        ), (
-            beside,
-            share,
-        )
+        got = time_in(motion, setup, measured(robot.state, now, speeds), now)
+        assert beside <= MOST_BESIDE or got is None, (beside, share)
+
+
+@pytest.mark.parametrize("speeds", [True, False])
+@pytest.mark.parametrize("scaling", [0.8, 0.95, 0.98, 0.99])
+@pytest.mark.parametrize("lag", [0.0, 0.01])
+def test_a_speed_slider_is_never_where_the_motion_is(lag: float, scaling: float, speeds: bool) -> None:
+    """One of 98 % was taken for drives that lag, and was to jump by 46 mrad."""
+    motion, setup = a_motion(), a_setup()
+    for share in np.linspace(0.05, 1.0, 50).tolist():
+        now = NOW + round(share * (motion.end - NOW))
+        robot = done_by(motion, lag, scaling)
+        state = measured(robot.measured, now, speeds)
+        beside = np.abs(robot.measured(now).position - motion.at(now).position).max()
+        assert beside <= ALIKE or not is_there(motion, setup, state, now), (beside, share)
+
+
+def test_a_robot_that_does_its_motion_is_there() -> None:
+    motion, setup = a_motion(), a_setup()
+    for share in SHARES:
+        now = NOW + round(share * (motion.end - NOW))
+        assert is_there(motion, setup, measured(done_by(motion, 0.0, 1.0).measured, now), now), share
 
 
 def test_a_robot_that_brakes_is_not_in_time() -> None:
@@ -116,4 +135,4 @@ def test_a_robot_that_brakes_is_not_in_time() -> None:
         return MotionState(there.position - 0.05, there.velocity, there.acceleration)
 
     for robot in (braking, elsewhere):
-        assert not is_in_time(motion, setup, measured(robot, now), now)
+        assert time_in(motion, setup, measured(robot, now), now) is None

@@ -50,6 +50,7 @@ PLANTS: dict[str, Plant] = {
     "filter_20": Plant(measured_before=20 * MS),
     "filter_50": Plant(measured_before=50 * MS),
     "filter_100": Plant(measured_before=100 * MS),
+    "slider_98": Plant(speed_scaling=0.98),
     "slider_95": Plant(speed_scaling=0.95),
     "slider_80": Plant(speed_scaling=0.8),
     "slider_50": Plant(speed_scaling=0.5),
@@ -67,6 +68,7 @@ PLANTS: dict[str, Plant] = {
     "lag_30_noise": Plant(drive_lag=0.030, noise=3e-4, velocity_noise=0.01),
     "lag_30_no_velocities": Plant(drive_lag=0.030, velocities=False, noise=1e-4),
     "slider_80_no_velocities": Plant(speed_scaling=0.8, velocities=False, noise=1e-4),
+    "lag_10_slider_95": Plant(drive_lag=0.010, speed_scaling=0.95),
     "lag_30_slider_80": Plant(drive_lag=0.030, speed_scaling=0.8),
 }
 """By the names that ``make stops`` takes."""

@@ -1,5 +1,5 @@
-"""Whether joints are in a motion in time, behind drives that lag: where these have them, and as fast, though their
-controller is farther. A controller that slows motions down, or began later, is behind itself."""
+"""Whether joints are in a motion in time: where it has them, or where drives that lag would, though their controller is
+farther. A controller that slows motions down, or began later, is behind itself."""
 
 from typing import Annotated
 
@@ -49,9 +49,18 @@ def _weights() -> Annotated[Float64, "L K"]:
 _WEIGHTS = _weights()
 
 
-def is_in_time(motion: Commanded, setup: ServoSetup, state: RobotState, now: int) -> bool:
-    """Check whether joints are in a motion in time, as ``time_in``."""
-    return time_in(motion, setup, state, now) is not None
+def is_there(motion: Commanded, setup: ServoSetup, state: RobotState, now: int) -> bool:
+    """Check whether joints are where a motion has them now, and about as fast: so what leaves the motion takes them
+    along.
+
+    Joints that are behind may lag by their drives, or be slowed down: what was measured lately cannot always tell the
+    two apart, and a robot that is slowed down would jump into the motion. Arguments as of ``time_in``.
+    """
+    index, seen = setup.variables, state.seen(setup.variables, now)
+    told = motion.at(seen)
+    off = told.velocity - state.velocity[index]
+    goes_along = not _measures(setup, state) or _fastest(off, setup) <= _GOES_ALONG
+    return bool(goes_along and setup.away(state.q[index], told.position).max() <= ALIKE)
 
 
 def time_in(motion: Commanded, setup: ServoSetup, state: RobotState, now: int) -> int | None:
@@ -64,16 +73,10 @@ def time_in(motion: Commanded, setup: ServoSetup, state: RobotState, now: int) -
         state: as measured, of all these joints.
         now: ns of the node's clock.
     """
-    index, seen = setup.variables, state.seen(setup.variables, now)
-    measured, velocity = state.q[index], state.velocity[index]
-    earlier, since = _earlier(setup, state)
-    # Where a driver measures none, joints that stand are known by having stood.
-    stands = earlier is not None and not state.seen_velocity[index].any()
-    measures = bool(velocity.any() or stands)
-    told = motion.at(seen)
-    goes_along = not measures or _fastest(told.velocity - velocity, setup) <= _GOES_ALONG
-    if goes_along and setup.away(measured, told.position).max() <= ALIKE:
-        return seen
+    if is_there(motion, setup, state, now):
+        return state.seen(setup.variables, now)
+    seen, measured = state.seen(setup.variables, now), state.q[setup.variables]
+    (earlier, since), measures = _earlier(setup, state), _measures(setup, state)
     for family in (_delayed, _lagging) if measures else (_delayed,):
         lags, position, speeds = family(motion, seen)
         away = setup.away(measured, position).max(axis=1)
@@ -121,6 +124,14 @@ def _earlier(setup: ServoSetup, state: RobotState) -> tuple[Annotated[Float64, "
     if since.min() < _LEAST_SINCE or np.ptp(since) > _EVERY:
         return None, 0
     return position, round(float(since[0]) * NANOSECONDS_PER_SECOND)
+
+
+def _measures(setup: ServoSetup, state: RobotState) -> bool:
+    """Return whether the driver measures velocities; where it measures none, joints that stand are known by having
+    stood."""
+    index = setup.variables
+    stands = _earlier(setup, state)[0] is not None and not state.seen_velocity[index].any()
+    return bool(state.velocity[index].any() or stands)
 
 
 def _is_as_fast(velocity: Annotated[Float64, "n"], setup: ServoSetup, state: RobotState) -> bool:

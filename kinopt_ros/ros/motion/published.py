@@ -14,7 +14,7 @@ from kinopt_ros.planning.servo.session import LAG
 from kinopt_ros.planning.servo.setup import ServoSetup
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.messages.conversions import trajectory_from_message
-from kinopt_ros.ros.motion.drives import ALIKE, is_in_time, share_of
+from kinopt_ros.ros.motion.drives import ALIKE, share_of
 from kinopt_ros.ros.robot.joint_states import LATEST, RobotState
 from kinopt_ros.ros.robot.parameters import MOST_DELAY, START_DELAY
 from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND, JointTrajectory
@@ -202,8 +202,7 @@ def check_keeps_stamps(motion: Commanded, setup: ServoSetup, state: RobotState, 
     position, velocity, _ = motion.at_all(times)
     beside = setup.away(measured, position).max(axis=1)
     best = int(np.argmin(beside))
-    slower = share_of(velocity[best], setup, state) < _SLOWER
-    if beside[best] + ALIKE < away and slower and not is_in_time(motion, setup, state, now):
+    if beside[best] + ALIKE < away and share_of(velocity[best], setup, state) < _SLOWER:
         late = (then - int(times[best])) / NANOSECONDS_PER_SECOND
         raise StartStateError(
             f"the robot is {late:.2g} s behind the motion that it is in, and slower, as by a controller that slows "

@@ -15,7 +15,7 @@ from kinopt_ros.planning.servo.stop import LEAD, is_at_rest_sooner, quickest_sto
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import sentence_of, trajectory_message
 from kinopt_ros.ros.motion.brakes import brake_as_measured, brake_in, credible
-from kinopt_ros.ros.motion.drives import is_in_time
+from kinopt_ros.ros.motion.drives import is_there
 from kinopt_ros.ros.motion.lost import slows_down_in
 from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.motion.published import (
@@ -206,7 +206,7 @@ class EmergencyStop:
         except StartStateError:
             return True
         return not (
-            followed(published, setup, state, now, tolerance) and is_in_time(published, setup, state, now)
+            followed(published, setup, state, now, tolerance) and is_there(published, setup, state, now)
         )
 
     def _brake_as_measured(
