@@ -11,7 +11,7 @@ from sensor_msgs.msg import JointState
 from kinopt_ros.planning.servo.commanded import Commanded
 from kinopt_ros.planning.servo.setup import ServoSetup, servo_setup
 from kinopt_ros.robot.sources import load_robot
-from kinopt_ros.ros.motion.drives import ALIKE, is_there, time_in
+from kinopt_ros.ros.motion.drives import is_there, time_in
 from kinopt_ros.ros.robot import joint_states
 from kinopt_ros.ros.robot.joint_states import JointStates, RobotState
 from kinopt_ros.trajectory.braking import MotionState
@@ -112,7 +112,7 @@ def test_a_speed_slider_is_never_where_the_motion_is(lag: float, scaling: float,
         robot = done_by(motion, lag, scaling)
         state = measured(robot.measured, now, speeds)
         beside = np.abs(robot.measured(now).position - motion.at(now).position).max()
-        assert beside <= ALIKE or not is_there(motion, setup, state, now), (beside, share)
+        assert beside <= 1e-3 or not is_there(motion, setup, state, now), (beside, share)
 
 
 def test_a_robot_that_does_its_motion_is_there() -> None:

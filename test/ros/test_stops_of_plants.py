@@ -14,9 +14,9 @@ from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 PANDA, ARM = ROBOTS["panda"]
 REST, ACCELERATION, VELOCITY, BEYOND = 0.8, 1.75, 1.1, 0.02
 """What stops have to keep, s, shares of the limits, rad: docs/servo.md says more."""
-HARDER = {"filter_50": 3.0, "filter_100": 8.0, "late_50": np.inf, "slider_95": 300.0, "slider_98": 300.0}
+HARDER = {"filter_50": 3.0, "filter_100": 8.0, "late_50": np.inf, "slider_95": 100.0, "slider_98": 100.0}
 """Accelerations of plants that pull harder for a moment: joint states that are far older than they say, stops that
-come far later than joint states, and a robot that is taken to be in its motion within 2 mrad."""
+come far later than joint states, and a robot that is taken to be in its motion within 0.5 mrad."""
 LATER = {"slider_20": 1.5}
 """Times to rest of those that take longer."""
 FARTHER = {"slider_50": 0.06, "slider_20": 0.06, "lag_30_slider_80": 0.04}
