@@ -19,7 +19,7 @@ def as_whole(given: SupportsIndex, what: str) -> int:
     try:
         if not isinstance(given, bool):
             return operator.index(given)
-    except TypeError:
+    except (TypeError, ValueError):
         pass
     raise InvalidRequestError(f"{what} is {shown(given)}; allowed is a whole number")
 
@@ -52,7 +52,7 @@ def as_names(given: Collection[str], what: str) -> tuple[str, ...]:
     """Return names as a tuple."""
     if type(given) is tuple and not given:  # most requests
         return given
-    if isinstance(given, str) or not isinstance(given, Collection):
+    if isinstance(given, str | np.ndarray) or not isinstance(given, Collection):
         raise InvalidRequestError(f"{what} is {shown(given)}; allowed is a list of names")
     for name in given:
         if not isinstance(name, str):

@@ -106,6 +106,8 @@ class Gripper(ControllerKind):
         """Return where a gripper is that did not arrive."""
         if self._is_let_pass(state, result):
             return f"{self._told(result)}, which {self._leave} lets pass"
+        if state == GoalStatus.STATUS_SUCCEEDED and not result.reached_goal:
+            return f"{self._told(result)}, and its controller says that it is done"
         return ""
 
     _leave: ClassVar[str]

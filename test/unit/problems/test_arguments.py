@@ -35,7 +35,7 @@ def test_a_tolerance_beyond_all_floats() -> None:
 
 
 @pytest.mark.parametrize("name", ["tip_link", "unlocked_groups", "locked_joints", "locked_groups"])
-@pytest.mark.parametrize("given", [5, object(), [5], b"x"])
+@pytest.mark.parametrize("given", [5, object(), [5], b"x", np.array(3), np.array(["panda_hand"])])
 def test_names(name: str, given: Any) -> None:
     with pytest.raises(InvalidRequestError, match=f"{name} (is|has) .*; allowed (is a list of|are) names"):
         ik_problem(PANDA, np.eye(4), **{name: given})

@@ -83,10 +83,12 @@ def test_what_a_gripper_that_does_not_arrive_may_have_done(
     type_: str, lenient: bool, state: int, stalled: bool, good: bool
 ) -> None:
     kind = kind_of("hand", ControllerEntry(type_, lenient=lenient))
-    result = SimpleNamespace(stalled=stalled, position=0.01, state=SimpleNamespace(position=[0.01]))
+    result = SimpleNamespace(
+        stalled=stalled, reached_goal=not stalled, position=0.01, state=SimpleNamespace(position=[0.01])
+    )
     failure, remark = kind.failure(state, result), kind.remark(state, result)
     assert (failure == "") is good
-    assert bool(remark) is (good and state != SUCCEEDED)
+    assert bool(remark) is (good and (state != SUCCEEDED or stalled))
     if state == ABORTED:
         assert "the gripper is at 0.01" in failure + remark
 
