@@ -171,6 +171,18 @@ def test_a_goal_of_optimize_trajectory_becomes_a_command(gripping: Gripping) -> 
     goals.close()
 
 
+def test_a_goal_of_optimize_trajectory_says_where_a_gripper_is_that_holds_something(
+    gripping: Gripping,
+) -> None:
+    if gripping.kind != "ParallelGripperCommand":
+        pytest.skip("the other one is not let pass")
+    goals = Goals(gripping.client)
+    status, result = goals.send(group="hand", joint_goals=[joints(**{FINGER: 0.002})], publish=True).result()
+    assert status == SUCCEEDED, result.status.message
+    assert "the gripper is at 0.015, it has stalled, which allow_stalling lets pass" in result.status.message
+    goals.close()
+
+
 def test_one_motion_of_arm_and_gripper_is_split(gripping: Gripping) -> None:
     sent = gripping.send(gripping.move, gripping.hand_goal(HALF, **{**READY, "panda_joint1": 0.2}))
     status, result = sent.result()

@@ -19,7 +19,7 @@ from kinopt_msgs.msg import Status as StatusMsg
 from kinopt_ros.errors import StaleStateError
 from kinopt_ros.planning.scheduler import Scheduler
 from kinopt_ros.ros.context import Context
-from kinopt_ros.ros.messages.conversions import status_message
+from kinopt_ros.ros.messages.conversions import said, status_message
 from kinopt_ros.ros.messages.sizes import check_lengths, let_go
 from kinopt_ros.ros.messages.trajectory_answer import empty_answer, whole_controller
 from kinopt_ros.ros.motion.controller_hand_over import ControllerHandOver
@@ -261,6 +261,7 @@ class _Goal(KeptGoal):
 
         def ended(status: StatusMsg) -> None:
             if status.code == Status.SUCCESS:
+                result.status.message = said(result.status.message, status.message)
                 self._end(result, self.handle.succeed)
                 return
             result.status = status
