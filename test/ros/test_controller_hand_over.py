@@ -27,7 +27,7 @@ from kinopt_ros.ros.client.client import Client
 from kinopt_ros.ros.client.process import NodeProcess
 from kinopt_ros.ros.motion import controller_hand_over
 from kinopt_ros.ros.motion.controller_hand_over import LOOKS, ControllerHandOver, _Client
-from kinopt_ros.ros.motion.controller_kinds import FOLLOWS
+from kinopt_ros.ros.motion.controller_kinds import FOLLOWS, NoControllerError
 from kinopt_ros.ros.motion.controllers import ChosenControllers
 from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.robot import parameters
@@ -401,7 +401,7 @@ class Pretended:
                 SimpleNamespace(endpoint_gid=list(server)) for server in self.servers
             ],
         )
-        self.one._running = set()
+        self.one._running, self.one._closed = set(), False
         self.one._type = SimpleNamespace(Goal=lambda trajectory: trajectory)
         self.numbers: list[Any] = []
         self.unheard: list[Any] = []
@@ -453,6 +453,20 @@ def test_motions_of_a_controller_that_is_no_longer_used_are_ended_too() -> None:
     assert pretended.one.moves
     pretended.end()
     assert not pretended.one.moves
+
+
+def test_who_waits_for_a_controller_when_the_node_ends_is_no_defect() -> None:
+    pretended = Pretended()
+
+    def gone(timeout_sec: float) -> bool:
+        raise RuntimeError("cannot use Destroyable because destruction was requested")
+
+    pretended.one._client.wait_for_server = gone
+    with pytest.raises(RuntimeError, match="Destroyable"):
+        pretended.one.wait()
+    pretended.one._closed = True
+    with pytest.raises(NoControllerError):
+        pretended.one.wait()
 
 
 def test_a_controller_that_does_not_end_its_motion_is_waited_for_and_gets_no_other(

@@ -26,6 +26,7 @@ from kinopt_ros.ros.context import Ways, moving
 from kinopt_ros.ros.messages.conversions import trajectory_from_message, trajectory_message
 from kinopt_ros.ros.motion import last_look
 from kinopt_ros.ros.motion import run as motion_run
+from kinopt_ros.ros.motion.controller_kinds import FOLLOWS
 from kinopt_ros.ros.motion.controllers import ChosenControllers
 from kinopt_ros.ros.motion.last_look import (
     LOOKS,
@@ -955,6 +956,8 @@ def test_no_motion_is_left_for_another_while_joints_move_that_it_leaves_out(avoi
 
 class Controller:
     """A controller that motions are handed to."""
+
+    kind = FOLLOWS
 
     def __init__(self) -> None:
         self.sent: list[Any] = []

@@ -84,6 +84,7 @@ class ControllerHandOver:
         self._type = action_type(kind.type)
         self._client: Any = _Client(node, self._type, name, urgent)
         self._running: set[Execution] = set()
+        self._closed = False
         self._timer = node.create_timer(
             LOOK_SECONDS,
             self.look,
@@ -99,7 +100,7 @@ class ControllerHandOver:
             NoControllerError: it is not.
             StartStateError: it still moves the robot, and would stop as it likes, if it was sent another motion.
         """
-        if not self._client.wait_for_server(timeout_sec=SERVER_SECONDS):
+        if not self._is_there():
             raise NoControllerError(
                 f"the controller's action {self.name} of type {self.kind.type} is not there"
             )
@@ -153,8 +154,18 @@ class ControllerHandOver:
                 servers, f"the controller {self.name} has gone: what became of the motion is not known"
             )
 
+    def _is_there(self) -> bool:
+        """Wait for the controller's action; return whether it is there."""
+        try:
+            return bool(self._client.wait_for_server(timeout_sec=SERVER_SECONDS))
+        except RuntimeError:  # InvalidHandle and RCLError are among them
+            if not self._closed:
+                raise
+            return False  # the node ends meanwhile, and nobody waits for the motion any more
+
     def close(self) -> None:
         """Send nothing any more."""
+        self._closed = True
         self._node.destroy_timer(self._timer)
         self._client.destroy()
 

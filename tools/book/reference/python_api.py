@@ -28,7 +28,11 @@ FURTHER: dict[str, dict[str, tuple[str, ...]]] = {
         "kinopt_ros.robot.model": ("JointType",),
         "kinopt_ros.robot.states": ("named_configuration",),
         "kinopt_ros.robot.limits": ("apply_joint_limits",),
-        "kinopt_ros.robot.moveit_controllers": ("controllers_left_out", "controllers_parameter"),
+        "kinopt_ros.robot.moveit_controllers": (
+            "controllers_left_out",
+            "controllers_parameter",
+            "entries_parameter",
+        ),
         "kinopt_ros.kinematics.sampling": ("random_configurations",),
         "kinopt_ros.kinematics.se3": ("pose_error", "so3_log", "so3_exp"),
         "kinopt_ros.planning.motion": ("plan_joint_motion",),
