@@ -42,8 +42,8 @@ def main(urdf: str, folder: str, file: str, controllers_file: str = "") -> int:
     if controllers := controllers_parameter(listed, robot):
         simulated["controllers"] = controllers
     node.update(simulated)
-    for name, why in controllers_left_out(listed, robot).items():
-        print(f"controller {name} is left out: {why}", file=sys.stderr)
+    for sentence in controllers_left_out(listed, robot).values():
+        print(sentence, file=sys.stderr)
 
     nodes = {
         "/**": everywhere,

@@ -140,9 +140,9 @@ def entries_parameter(given: Any, robot: RobotModel) -> dict[str, Any]:
 
 
 def controllers_left_out(given: Any, robot: RobotModel) -> dict[str, str]:
-    """Return controllers that the node hands no motions to, and why."""
+    """Return controllers that the node hands no motions to, each with a sentence that says why."""
     reasons = {name: _reason(name, entry, robot) for name, entry in controllers_of(given)}
-    return {name: reason for name, reason in reasons.items() if reason}
+    return {name: f"controller {name} is left out: {reason}" for name, reason in reasons.items() if reason}
 
 
 def _reason(name: str, given: Mapping[str, Any], robot: RobotModel) -> str:

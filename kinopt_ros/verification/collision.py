@@ -64,18 +64,15 @@ def check_collisions(
         InvalidRequestError: the scene is none, or the clearance no number.
         MissingPackageError: coal or numba is not installed.
     """
-    check_is_scene(scene)
     clearance = as_number(clearance, "clearance")
-    q = as_numbers(q, "q", InvalidStateError)
-    _check_rows(robot, q)
-    free = np.ones(len(q), dtype=np.bool_)
+    free: list[bool] = []
     found: list[tuple[Contact, ...]] = []
-    for row, placement in enumerate(_placements(robot, scene, q, pause)):
+    for placement in _placements(robot, scene, q, pause):
         check_wanted()
         pairs = placement.contacts(clearance) if contacts else ()
-        free[row] = not pairs if contacts else not placement.touches(clearance)
+        free.append(not pairs if contacts else not placement.touches(clearance))
         found.append(pairs)
-    return CollisionReport(free, tuple(found), robot.unchecked_links)
+    return CollisionReport(np.array(free, dtype=np.bool_), tuple(found), robot.unchecked_links)
 
 
 def touching_bodies(
@@ -119,8 +116,7 @@ def is_free(
 
 def clearance_of(robot: RobotModel, scene: Scene, q: Annotated[Float64, "nq"]) -> "Clearance":
     """Return the two bodies that are nearest to each other in a configuration. Errors as in ``check_collisions``."""
-    check_is_scene(scene)
-    return next(_placements(robot, scene, as_numbers(q, "q", InvalidStateError)[None])).clearance()
+    return next(_placements(robot, scene, [q])).clearance()
 
 
 @remembered
@@ -208,25 +204,28 @@ def _named(pairs: Sequence[tuple[str, str]]) -> str:
 
 
 def _placements(
-    robot: RobotModel, scene: Scene, q: Annotated[Float64, "N nq"], pause: Pause = go_on
+    robot: RobotModel,
+    scene: Scene,
+    q: Annotated[Float64, "N nq"] | Sequence[Annotated[Float64, "nq"]],
+    pause: Pause = go_on,
 ) -> "Iterator[Placement]":
+    check_is_scene(scene)
+    rows = np.ascontiguousarray(as_numbers(q, "q", InvalidStateError))
+    # Compiled code does not look where it reads.
+    if rows.ndim != 2 or rows.shape[1] != robot.nq:
+        raise InvalidStateError(
+            f"q has shape {np.shape(q)}; allowed is (N, {robot.nq}) of robot {robot.name!r}"
+        )
+    if not np.isfinite(rows).all():
+        raise InvalidStateError("q contains a value that is not finite")
+
     from kinopt_ros.collision.compiler import require_numba
 
     require_numba()
     from kinopt_ros.collision.contacts import Placement
     from kinopt_ros.collision.packed_bodies import packed_bodies_of
 
-    rows = np.array(q, dtype=np.float64, order="C")
-    _check_rows(robot, rows)
     packed = packed_bodies_of(robot, scene)
     for row in rows:
         pause()
         yield Placement(packed, row, pause)
-
-
-def _check_rows(robot: RobotModel, q: Float64) -> None:
-    """Raise unless these are configurations: compiled code does not look where it reads."""
-    if q.ndim != 2 or q.shape[1] != robot.nq:
-        raise InvalidStateError(f"q has shape {q.shape}; allowed is (N, {robot.nq}) of robot {robot.name!r}")
-    if not np.isfinite(q).all():
-        raise InvalidStateError("q contains a value that is not finite")

@@ -76,9 +76,9 @@ def time_in(motion: Commanded, setup: ServoSetup, state: RobotState, now: int) -
         state: as measured, of all these joints.
         now: ns of the node's clock.
     """
-    if is_there(motion, setup, state, now):
-        return state.seen(setup.variables, now)
     seen, measured = state.seen(setup.variables, now), state.q[setup.variables]
+    if is_there(motion, setup, state, now):
+        return seen
     (earlier, since), measures = _earlier(setup, state), _measures(setup, state)
     for family in (_delayed, _lagging) if measures else (_delayed,):
         lags, position, speeds = family(motion, seen)

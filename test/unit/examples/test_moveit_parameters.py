@@ -30,12 +30,18 @@ CONTROLLERS = {
 }
 
 
-def test_a_configuration_becomes_parameters(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def configuration(folder: Path) -> tuple[Path, Path, Path]:
+    """The Panda's URDF, its SRDF, and where a package of MoveIt's has its files, the SRDF among them."""
     urdf, srdf = find_robot("panda")
     assert srdf is not None
-    config = tmp_path / "config"
+    config = folder / "config"
     config.mkdir()
     (config / "panda.srdf").write_text(srdf.read_text(encoding="utf-8"), encoding="utf-8")
+    return urdf, srdf, config
+
+
+def test_a_configuration_becomes_parameters(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    urdf, srdf, config = configuration(tmp_path)
     (config / "joint_limits.yaml").write_text(yaml.safe_dump(LIMITS), encoding="utf-8")
     (config / "moveit_controllers.yaml").write_text(yaml.safe_dump(CONTROLLERS), encoding="utf-8")
     file = tmp_path / "kinopt.yaml"
@@ -68,11 +74,7 @@ def test_another_file_of_controllers_counts_if_it_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """As moveit_resources' Panda has one with its gripper."""
-    urdf, srdf = find_robot("panda")
-    assert srdf is not None
-    config = tmp_path / "config"
-    config.mkdir()
-    (config / "panda.srdf").write_text(srdf.read_text(encoding="utf-8"), encoding="utf-8")
+    urdf, _, config = configuration(tmp_path)
     (config / "gripper_moveit_controllers.yaml").write_text(yaml.safe_dump(CONTROLLERS), encoding="utf-8")
     file, main = tmp_path / "kinopt.yaml", runpy.run_path(str(EXAMPLE))["main"]
     assert main(str(urdf), str(tmp_path), str(file), "gripper_moveit_controllers.yaml") == 0

@@ -6,7 +6,7 @@ import importlib.util
 import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import yaml
@@ -57,6 +57,9 @@ class Typed(Said):
 class Configured(Said):
     """The configuration of the bundled Panda, as MoveIt's builder gives it; its words are kept."""
 
+    more: ClassVar[dict[str, dict[str, Any]]] = {}
+    """Further controllers."""
+
     def trajectory_execution(self, file_path: str) -> Configured:
         return Configured(*self.words, **self.options, controllers=file_path)
 
@@ -71,7 +74,8 @@ class Configured(Said):
             "joints": ["panda_finger_joint1"],
             "default": True,
         }
-        manager = {"controller_names": ["arm_controller", "hand"], "arm_controller": arm, "hand": hand}
+        controllers = {"arm_controller": arm, "hand": hand, **self.more}
+        manager = {"controller_names": list(controllers), **controllers}
         return SimpleNamespace(
             robot_description={"robot_description": urdf.read_text()},
             robot_description_semantic={"robot_description_semantic": srdf.read_text()},
@@ -205,6 +209,14 @@ def test_a_moveit_configuration_is_taken_as_it_is(described: Any) -> None:
     assert parameter(alone, "robot_description_kinematics")["controllers"].endswith(
         "gripper_moveit_controllers.yaml"
     )
+
+
+def test_controllers_that_are_handed_no_motions_are_named(
+    described: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Configured, "more", {"base": {"type": "Other", "joints": []}})
+    _, (info, _) = described("moveit.launch.py")
+    assert info.options["msg"].startswith("controller base is left out: it is of type 'Other'")
 
 
 @pytest.mark.parametrize("installed", [False, True])
