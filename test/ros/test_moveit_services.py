@@ -27,6 +27,7 @@ from support.moveit_requests import (
     joint_goal,
     motion_request,
     pose_goal,
+    too_many,
 )
 from support.moving_base import base_urdf
 from support.pages import filled, page
@@ -291,6 +292,11 @@ BAD_IK: dict[str, tuple[Callable[[Any], dict[str, Any]], str, str]] = {
         "INVALID_GOAL_CONSTRAINTS",
         "constraints has visibility_constraints",
     ),
+    "many constraints": (
+        lambda m: {"constraints": too_many(m)},
+        "INVALID_GOAL_CONSTRAINTS",
+        "65 primitives of position_constraints and orientation_constraints are given; allowed are up to 64 in all",
+    ),
     "constraints that cannot be met": (
         lambda m: {"constraints": pose_goal(m, pose(0.4, 0.1, 0.6))},
         "NO_IK_SOLUTION",
@@ -537,6 +543,14 @@ BAD_VALIDITY: dict[str, tuple[Callable[[Any], dict[str, Any]], str]] = {
         lambda m: {"constraints": constraints(m, visibility_constraints=[m.msg.VisibilityConstraint()])},
         "INVALID_GOAL_CONSTRAINTS: constraints has visibility_constraints",
     ),
+    "many": (
+        lambda m: {
+            "constraints": constraints(
+                m, joint_constraints=100 * [m.msg.JointConstraint(joint_name="panda_joint1")]
+            )
+        },
+        "INVALID_GOAL_CONSTRAINTS: 100 joint_constraints are given; allowed are up to ",
+    ),
     "region": (
         lambda m: {
             "constraints": constraints(m, position_constraints=[m.msg.PositionConstraint(link_name=TIP)])
@@ -632,6 +646,11 @@ BAD_LINES: dict[str, tuple[Callable[[Any], dict[str, Any]], str, str]] = {
         lambda m: {"path_constraints": constraints(m, visibility_constraints=[m.msg.VisibilityConstraint()])},
         "INVALID_GOAL_CONSTRAINTS",
         "path_constraints has visibility_constraints",
+    ),
+    "many path constraints": (
+        lambda m: {"path_constraints": too_many(m)},
+        "INVALID_GOAL_CONSTRAINTS",
+        "65 primitives of position_constraints and orientation_constraints are given",
     ),
     "speed of a link": (
         lambda m: {"max_cartesian_speed": 0.1},
@@ -881,6 +900,11 @@ BAD_MOTIONS: dict[str, tuple[Callable[[Any], dict[str, Any]], str, str]] = {
         lambda m: {"path_constraints": constraints(m, visibility_constraints=[m.msg.VisibilityConstraint()])},
         "INVALID_GOAL_CONSTRAINTS",
         "path_constraints has visibility_constraints",
+    ),
+    "many path constraints": (
+        lambda m: {"path_constraints": too_many(m)},
+        "INVALID_GOAL_CONSTRAINTS",
+        "65 primitives of position_constraints and orientation_constraints are given",
     ),
     "trajectory constraints": (
         lambda m: {"trajectory_constraints": m.msg.TrajectoryConstraints(constraints=[joint_goal(m)])},

@@ -72,6 +72,15 @@ def joint_goal(moveit: Any, **positions: float) -> Any:
     )
 
 
+def too_many(moveit: Any) -> Any:
+    """Constraints that hold everywhere, more than may be given: each is evaluated all along a motion."""
+    return constraints(
+        moveit,
+        orientation_constraints=65
+        * pose_goal(moveit, Pose(), tolerances=(4.0, 4.0, 4.0), radius=None).orientation_constraints,
+    )
+
+
 def pose_goal(moveit: Any, at: Pose, frame: str = "panda_link0", link: str = TIP, **rest: Any) -> Any:
     """Return a goal as MoveGroupInterface makes it; without radius or tolerances it has no constraint of that kind."""
     goal = moveit.msg.Constraints()

@@ -21,7 +21,7 @@ from kinopt_ros.ros.messages.conversions import (
     seconds,
 )
 from kinopt_ros.ros.moveit.codes import fill_error_code
-from kinopt_ros.ros.moveit.constraints import evaluate, frames_of, has_constraints
+from kinopt_ros.ros.moveit.constraints import evaluate, evaluate_all, frames_of, has_constraints
 from kinopt_ros.ros.moveit.robot_state import configuration_of, fill_robot_state, joint_state_of
 from kinopt_ros.ros.moveit.serving import MoveItService
 from kinopt_ros.ros.requests.ik import IkRequest
@@ -112,16 +112,14 @@ class ComputeIk(MoveItService):
     def _chosen(self, result: IkResult, asked: _Asked) -> Annotated[Float64, "nq"] | None:
         """Return the first solution that meets the constraints; None if there is none."""
         problem, robot = asked.request.problem, asked.request.loaded.model
-        for solution in result.q[0]:
-            if not np.isfinite(solution).all():
-                continue  # fewer were found than asked for
-            q: Float64 = problem.state[0].copy()
-            q[problem.variables] = solution
-            if asked.frames is None or all(
-                met for met, _ in evaluate(self._context, robot, asked.constraints, q, asked.frames)
-            ):
-                return q
-        return None
+        solutions = result.q[0]
+        solutions = solutions[np.isfinite(solutions).all(axis=1)]  # fewer may be found than asked for
+        q: Float64 = np.repeat(problem.state[:1], len(solutions), axis=0)
+        q[:, problem.variables] = solutions
+        if asked.frames is not None and len(q):
+            met = evaluate_all(self._context, robot, asked.constraints, q, asked.frames)[0]
+            q = q[met.all(axis=0)]
+        return q[0] if len(q) else None
 
     def _read(self, given: Any) -> Any:
         robot = self._context.loaded.model

@@ -19,7 +19,14 @@ from kinopt_ros.errors import InvalidGoalError, KinoptError
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import matrices_from_poses, poses_from_matrices
-from kinopt_ros.ros.moveit.constraints import CYLINDER, SPHERE, VECTOR, evaluate, refuse_constraints
+from kinopt_ros.ros.moveit.constraints import (
+    CYLINDER,
+    SPHERE,
+    VECTOR,
+    evaluate,
+    evaluate_all,
+    refuse_constraints,
+)
 from kinopt_ros.status import Status
 from kinopt_ros.trajectory.interpolation import evaluate as interpolate
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
@@ -192,10 +199,13 @@ def broken(
     # At the points, too: a way turns there.
     times = np.union1d(np.linspace(0.0, trajectory.duration, count + 1), trajectory.time)
     columns = [robot.variable_index[name] for name in trajectory.joint_names]
-    q = start.copy()
-    for time, position in zip(times, interpolate(trajectory, times)[0], strict=True):
-        q[columns] = position
-        met = [one for one, _ in evaluate(context, robot, constraints, q, frames)]
-        if not all(met):
-            return f"path_constraints: constraint {met.index(False)} is not kept after {time:.3f} s"
-    return ""
+    q = np.repeat(start[None], len(times), axis=0)
+    q[:, columns] = interpolate(trajectory, times)[0]
+    met = evaluate_all(context, robot, constraints, q, frames)[0]
+    breaks = np.flatnonzero(~met.all(axis=0))
+    if not len(breaks):
+        return ""
+    first = int(breaks[0])
+    return (
+        f"path_constraints: constraint {int(met[:, first].argmin())} is not kept after {times[first]:.3f} s"
+    )
