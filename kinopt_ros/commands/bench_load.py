@@ -126,7 +126,7 @@ def _show_moveit(result: dict[str, Any]) -> None:
                 f"{' (MiB)' if unit else ''}"
             )
     state = "lives" if result["node_alive"] else "DIED"
-    sentences.append(f"the node {state}, internal errors: {result['internal_errors']}")
+    sentences += [f"the node {state}, internal errors: {result['internal_errors']}", *result["defects"]]
     for sentence in sentences:
         console.print(sentence, highlight=False, soft_wrap=True, markup=False)
 
@@ -195,3 +195,4 @@ def _sentences(result: dict[str, Any]) -> Iterator[str]:
         yield from (f"{kind}: {example}" for example in row["examples"])
     if not result["node_alive"] or result["internal_errors"]:
         yield f"the node {'lives' if result['node_alive'] else 'died'}, {result['internal_errors']} internal errors"
+        yield from result["defects"]

@@ -19,7 +19,13 @@ HARDER = {"filter_50": 3.0, "filter_100": 8.0, "late_50": np.inf, "slider_95": 1
 come far later than joint states, and a robot that is taken to be in its motion within 0.5 mrad."""
 LATER = {"slider_20": 1.5}
 """Times to rest of those that take longer."""
-FARTHER = {"slider_50": 0.06, "slider_20": 0.06, "lag_30_slider_80": 0.04}
+FARTHER = {
+    "slider_50": 0.06,
+    "slider_20": 0.06,
+    "lag_30_slider_80": 0.04,
+    "repeats_50": 0.15,
+    "repeats_200": 0.15,
+}
 """How far those may go beyond their motion that do."""
 
 

@@ -38,6 +38,8 @@ class Plant:
     """Time by which the clock of robot and controller is ahead of the node's, ns."""
     loses_states: float = 0.0
     """Share of joint states that are lost."""
+    repeats: int | None = None
+    """Time before the stop from which on the driver repeats where joints were, for a second, as if they stood, ns."""
     loses_brakes: int = 0
     """Number of brakes from where the robot is, the first ones, that do not reach the controller."""
 
@@ -65,6 +67,8 @@ PLANTS: dict[str, Plant] = {
     "clock_ahead": Plant(clock=60 * MS),
     "clock_behind": Plant(clock=-60 * MS),
     "loses_a_brake": Plant(loses_brakes=1),
+    "repeats_50": Plant(repeats=50 * MS),
+    "repeats_200": Plant(repeats=200 * MS),
     "lag_30_noise": Plant(drive_lag=0.030, noise=3e-4, velocity_noise=0.01),
     "lag_30_no_velocities": Plant(drive_lag=0.030, velocities=False, noise=1e-4),
     "slider_80_no_velocities": Plant(speed_scaling=0.8, velocities=False, noise=1e-4),

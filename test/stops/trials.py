@@ -59,9 +59,11 @@ def tried(trial: Trial) -> tuple[Verdict, World]:
         world.pass_ms(60 + random.uniform(0.0, 20.0))
         running = world.move(motion)
         seconds = motion.duration / plant.speed_scaling
-        world.time.pass_until(
-            world.output.published[-1].start + plant.late + round(1e9 * random.uniform(0.03, 0.97) * seconds)
-        )
+        begin = world.output.published[-1].start + plant.late
+        stop = begin + round(1e9 * random.uniform(0.03, 0.97) * seconds)
+        if plant.repeats is not None:
+            world.repeat_from(stop - plant.repeats)
+        world.time.pass_until(stop)
         begun = world.time.now
         ordered = SCENARIOS[trial.scenario](world, running, random)
         _until_it_stands(world)

@@ -36,6 +36,8 @@ from stops.plant import MS, Plant
 
 BEGIN = 10**15
 """When it begins, ns."""
+_REPEATED = 1000 * MS
+"""Time for which a driver repeats where joints were, ns."""
 PARAMETERS = {
     "servo.avoid_collisions": False,
     "ik.avoid_collisions": False,
@@ -174,6 +176,8 @@ class World:
         self._ways, self._noise = (np.random.default_rng([*seed, k]) for k in (1, 2))
         self._controller = SimulatedController(joints, start, plant.drive_lag, plant.speed_scaling)
         self._lost = 0
+        self._repeats_from: int | None = None
+        self._repeated: np.ndarray | None = None
         self._message_there = self._state_there = 0
         self._past = [(BEGIN - 1, np.array(start), np.zeros(len(joints)))]
         self._truth: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
@@ -246,6 +250,10 @@ class World:
         if self.stop.stop_all("the deactivation", lasting=False):
             self.stop.watch()
 
+    def repeat_from(self, begin: int) -> None:
+        """Have the driver repeat where the joints are at a time."""
+        self._repeats_from = begin
+
     def truth(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return times (ns), where the joints were told to be by their controller, and where they were, each ms."""
         self._record()
@@ -282,6 +290,10 @@ class World:
         while len(self._past) > 1 and self._past[1][0] <= now - plant.measured_before:
             self._past.pop(0)
         _, position, velocity = self._past[0]
+        begin = self._repeats_from
+        if begin is not None and begin <= now < begin + _REPEATED:
+            position = self._repeated = position if self._repeated is None else self._repeated
+            velocity = np.zeros(len(position))
         position = position + plant.noise * self._noise.normal(size=len(position))
         velocity = velocity + plant.velocity_noise * self._noise.normal(size=len(position))
         there = now + int(self._noise.integers(*plant.state_way))

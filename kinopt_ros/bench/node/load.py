@@ -16,6 +16,7 @@ from std_srvs.srv import Trigger
 
 from kinopt_ros.array import Float64
 from kinopt_ros.bench.node.clients import LOST, NODE, ClientSpec, Tally, run_clients
+from kinopt_ros.bench.node.defects import defects_in
 from kinopt_ros.bench.node.kinds import Single
 from kinopt_ros.errors import InvalidRequestError
 from kinopt_ros.ros.client.client import Client, NodeTimeoutError
@@ -109,7 +110,7 @@ def measure(
         "cpu_cores": {"node": watched.node_cpu / duration, "clients": watched.clients_cpu / duration},
         **growth_of(watched.used),
         "node_alive": alive,
-        "internal_errors": log.count("internal error") + log.count("Traceback"),
+        **defects_in(log),
     }
 
 

@@ -16,6 +16,7 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 
+from kinopt_ros.bench.node.defects import defects_in
 from kinopt_ros.bench.node.load import growth_of, used
 from kinopt_ros.errors import InvalidRequestError, MissingPackageError
 from kinopt_ros.ros.client.client import Client, NodeTimeoutError
@@ -84,7 +85,7 @@ def measure_moveit(
         observer.close()
         if ours:
             rclpy.try_shutdown()
-    return {**result, "internal_errors": log.count("internal error") + log.count("Traceback")}
+    return {**result, **defects_in(log)}
 
 
 def answered_all(result: dict[str, Any]) -> bool:
@@ -101,7 +102,7 @@ def _under_load(
     report: Callable[[float], object],
 ) -> dict[str, Any]:
     begin = time.monotonic()
-    senders = [_Sender(number, seed + number, begin + duration) for number in range(clients)]
+    senders = [_Sender(number, seed + number, begin, begin + duration) for number in range(clients)]
     samples: list[tuple[float, ...]] = []
     for sender in senders:
         sender.start()
@@ -135,14 +136,14 @@ def _under_load(
 class _Sender(threading.Thread):
     """One client."""
 
-    def __init__(self, number: int, seed: int, end: float) -> None:
+    def __init__(self, number: int, seed: int, begin: float, end: float) -> None:
         super().__init__(name=f"moveit_client_{number}", daemon=True)
         self.answered: Counter[str] = Counter()
         """Answers and results by the name of what was asked; messages that were sent likewise."""
         self.codes: Counter[str] = Counter()
         self.lost: list[str] = []
         self.failure = ""
-        self._number, self._seed, self._end = number, seed, end
+        self._number, self._seed, self._begin, self._end = number, seed, begin, end
 
     def run(self) -> None:
         """Send until the time is up, one request after the other."""
@@ -223,7 +224,8 @@ class _Sender(threading.Thread):
         if done:
             self.answered[what] += 1
         else:
-            self.lost.append(f"client {self._number}: {what}")
+            since = time.monotonic() - LONGEST - self._begin
+            self.lost.append(f"client {self._number}: {what} after {since:.0f} s")
         return done
 
     def _ask(self, name: str, request: Any) -> None:

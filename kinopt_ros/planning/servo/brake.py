@@ -21,6 +21,9 @@ from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND, Joint
 
 _SHORTEST = 0.1
 """Least time of such a brake, s: what is measured may be a little beside where a controller has a joint."""
+_LONGEST_BACK, _HARD, _BESIDE = 2.0, 1.5, 1e-3
+"""Longest time of one to where joints seem to stand, s; the share of limits that it may use before it takes longer; and
+how far beyond position limits it may lead, rad or m."""
 _ENDING = 0.03
 """Least time of one from a motion that ends sooner than that, s."""
 _LONGER, _HARDEST, _SLOWEST, _LONGEST = 1.08, 0.6, 4.0, 1.0
@@ -150,6 +153,47 @@ def brake_from_any(
             return brake
         later = later or brake
     return later or _least_bad(ways)
+
+
+def brake_to(
+    setup: ServoSetup, place: Annotated[Float64, "n"], states: Sequence[MotionState]
+) -> JointTrajectory:
+    """Return a brake of two points to a place where joints seem to stand, that also suits some other states in which a
+    controller may have the joints: it stays inside the position limits, and pulls no harder than need be. For that it
+    may take longer, which costs joints nothing that do stand there.
+
+    Args:
+        setup: the robot, and the joints.
+        place: rad or m.
+        states: in which the joints may be instead.
+    """
+    p, v, a = (
+        np.array([getattr(state, name) for state in states])[:, None]
+        for name in ("position", "velocity", "acceleration")
+    )
+    limits, index, own, still = setup.robot.limits, setup.variables, setup.unscaled, np.zeros_like(place)
+    lower = np.minimum(np.minimum(limits.lower[index], place), p)
+    upper = np.maximum(np.maximum(limits.upper[index], place), p)
+    fastest, hardest = np.maximum(own.velocity, np.abs(v)), np.maximum(own.acceleration, np.abs(a))
+    lengths = _between_lengths(_SHORTEST, _LONGEST_BACK)
+    used, outside = np.empty(len(lengths)), np.empty(len(lengths))
+    for k, T in enumerate(lengths):
+        position, velocity, acceleration = (
+            (v * T * f1 + a * T**2 * f2 + (place - p) * f3) / T**power
+            for power, (f1, f2, f3) in enumerate((_POSITION, _VELOCITY, _ACCELERATION))
+        )
+        used[k] = max((np.abs(velocity) / fastest).max(), (np.abs(acceleration) / hardest).max())
+        outside[k] = np.maximum(lower - p - position, p + position - upper).max()
+    inside = outside <= max(_BESIDE, outside.min())
+    good = inside & (used <= _HARD)
+    T = lengths[good.argmax() if good.any() else np.where(inside, used, np.inf).argmin()]
+    return JointTrajectory(
+        setup.joints,
+        np.array([0.0, T]),
+        np.array([place, place]),
+        np.array([still, still]),
+        np.array([still, still]),
+    )
 
 
 def _between_lengths(shortest: float, longest: float) -> Annotated[Float64, "G"]:

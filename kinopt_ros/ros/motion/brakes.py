@@ -14,6 +14,7 @@ from kinopt_ros.planning.servo.brake import (
     SOON,
     brake_from_any,
     brake_on_the_way,
+    brake_to,
     gone_on,
     inside_limits,
     spread,
@@ -29,6 +30,7 @@ from kinopt_ros.ros.robot.joint_states import FASTER, LATEST, RobotState
 from kinopt_ros.ros.robot.parameters import MOST_DELAY
 from kinopt_ros.trajectory.braking import MotionState
 from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND, JointTrajectory
+from kinopt_ros.verification.motion import AT_REST
 
 BEYOND = 0.1
 """Distance beyond its position limits at which a joint may be measured, rad or m."""
@@ -81,6 +83,23 @@ def brake_as_measured(
     return brake_on_the_way(setup, position, velocity, state.way(index) / NANOSECONDS_PER_SECOND)
 
 
+def stands(setup: ServoSetup, state: RobotState) -> bool:
+    """Check whether all joints are measured to stand."""
+    index = setup.variables
+    return bool((np.abs(state.seen_velocity[index]) <= AT_REST * setup.robot.limits.velocity[index]).all())
+
+
+def brake_where_it_stands(
+    setup: ServoSetup, commanded: Commanded, state: RobotState, now: int
+) -> JointTrajectory:
+    """Return the brake of joints that are measured to stand, though they were told to move; a controller gets its
+    second point. A driver that repeats its last joint states says so, too: from where the joints were told to be the
+    brake keeps the limits as well."""
+    position = setup.as_commanded(state.q[setup.variables], commanded.at(now).position)
+    ways = _ways(setup, state)
+    return brake_to(setup, position, [commanded.at(now + round(way)) for way in ways])
+
+
 def brake_of(context: Context, running: Published) -> TrajectoryMessage:
     """Return the brake of a motion, of two points; a controller gets the second one.
 
@@ -122,12 +141,22 @@ def brake_in(
         now: when the brake is made, ns of the node's clock.
         soon: as of ``brake_from_any``.
     """
+    moves = np.abs(commanded.at(now).velocity) > _PASSES * setup.unscaled.velocity
+    if moves.any() and _is_heard(context, setup, state) and stands(setup, state):
+        return brake_where_it_stands(setup, commanded, state, now)
     states, times = _where(setup, commanded, state, now, context)
     return brake_from_any(setup, states, None if times is None else (commanded, *times), soon)
 
 
 def _now(context: Context) -> int:
     return int(context.node.get_clock().now().nanoseconds)
+
+
+def _is_heard(context: Context, setup: ServoSetup, state: RobotState) -> bool:
+    """Check whether it is known where a robot is."""
+    index = setup.variables
+    late = state.age[index].max() > context.parameter("servo.state_timeout")
+    return bool(state.known[index].all() and not late) and credible(setup, state)
 
 
 def _where(
@@ -137,12 +166,7 @@ def _where(
     is; None if they are not in it."""
     index = setup.variables
     behind = float(state.behind[index].max())
-    heard = (
-        bool(state.known[index].all())
-        and state.age[index].max() <= context.parameter("servo.state_timeout")
-        and credible(setup, state)
-    )
-    if not heard:  # it is in the motion, and may be a little behind
+    if not _is_heard(context, setup, state):  # it is in the motion, and may be a little behind
         return [commanded.at(now - late) for late in (LAG, LAG // 2, 0)], (now - LAG, now)
     lead = round(behind * NANOSECONDS_PER_SECOND)
     found = _times_in(setup, commanded, state, now - lead, context.parameter("servo.tracking_tolerance"))

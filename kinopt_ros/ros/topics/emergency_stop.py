@@ -5,8 +5,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Annotated, Any
 
-import numpy as np
-
 from kinopt_ros.array import Float64
 from kinopt_ros.errors import KinoptError, StartStateError
 from kinopt_ros.planning.servo.commanded import Commanded
@@ -14,7 +12,7 @@ from kinopt_ros.planning.servo.setup import PATIENCE, ServoSetup, servo_setup
 from kinopt_ros.planning.servo.stop import LEAD, is_at_rest_sooner, quickest_stop
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import sentence_of, trajectory_message
-from kinopt_ros.ros.motion.brakes import brake_as_measured, brake_in, credible
+from kinopt_ros.ros.motion.brakes import brake_as_measured, brake_in, brake_where_it_stands, credible, stands
 from kinopt_ros.ros.motion.drives import is_there
 from kinopt_ros.ros.motion.lost import slows_down_in
 from kinopt_ros.ros.motion.output import MotionOutput
@@ -31,7 +29,6 @@ from kinopt_ros.ros.robot.joint_states import RobotState
 from kinopt_ros.ros.serving.defects import log_defect
 from kinopt_ros.solvers.readiness import check_ready
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
-from kinopt_ros.verification.motion import AT_REST
 from kinopt_ros.verification.sweep import first_contact
 from kinopt_ros.verification.verify import contact_sentence
 
@@ -220,13 +217,13 @@ class EmergencyStop:
     ) -> str:
         """Stop a robot that is not in the motion that was published: its controller began with that later, slows
         motions down, or does something else. One that is not in its brake is still in the motion before."""
-        index, robot = setup.variables, setup.robot
-        velocity = state.seen_velocity[index]
-        still = bool((np.abs(velocity) <= AT_REST * robot.limits.velocity[index]).all())
+        robot, velocity = setup.robot, state.seen_velocity[setup.variables]
+        still = stands(setup, state)
         if now >= published.end and still:
             return ""
-        if still or brakes:
-            velocity = np.zeros_like(velocity) if still else velocity
+        if still:
+            brake = brake_where_it_stands(setup, published, state, now)
+        elif brakes:
             brake = brake_as_measured(setup, state, velocity, published.at(now).position)
         else:
             brake = brake_in(self._context, setup, published, state, now, _SOON)
