@@ -30,6 +30,7 @@ from kinopt_ros.ros.lifecycle import ManagedNode
 from kinopt_ros.ros.messages.conversions import error_message
 from kinopt_ros.ros.messages.qos import EACH_ONE, QUEUED
 from kinopt_ros.ros.motion.controllers import Controllers, unheard
+from kinopt_ros.ros.motion.joining import joined
 from kinopt_ros.ros.motion.last_look import LastLook
 from kinopt_ros.ros.motion.output import ClosedError, InactiveError, MotionOutput
 from kinopt_ros.ros.motion.published import begin_of
@@ -280,6 +281,13 @@ class KinoptNode(ManagedNode):
                 self._shared.joint_states.of(robot),
                 self.get_clock().now().nanoseconds,
                 self._shared.parameter("start_delay"),
+            ),
+            lambda message, running, longest: joined(
+                message,
+                running,
+                longest,
+                self._shared.joint_states.of(running.robot),
+                self.get_clock().now().nanoseconds,
             ),
         )
         self._controllers = Controllers(self._shared, self.urgent)

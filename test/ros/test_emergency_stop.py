@@ -56,7 +56,7 @@ def no_time_passes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def planned_for(robot: RobotModel) -> Any:
     """Return what a motion was planned for, where nobody checks it."""
-    return SimpleNamespace(loaded=SimpleNamespace(model=robot), goes_on=False)
+    return SimpleNamespace(loaded=SimpleNamespace(model=robot), joins=0.0, goes_on=False)
 
 
 class World:
@@ -402,7 +402,8 @@ def test_motions_of_different_joints_are_all_stopped() -> None:
         parts.append(point_to_point(ARM[chosen], q[chosen], q[chosen] + 0.5, *limits))
     world = World(PANDA, parts[0])
     # No request gets that far; should it happen, a stop is to stop both.
-    world.output._send(trajectory_message(parts[1], "panda_link0"), PANDA)
+    message = trajectory_message(parts[1], "panda_link0")
+    world.output._send(message, PANDA, message)
     world.now += 200_000_000
     world.stop.take(Bool(data=True))
     stops = world.messages[2:]

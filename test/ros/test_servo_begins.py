@@ -101,7 +101,7 @@ def test_a_command_that_is_refused_ends_no_motion(joints: tuple[str, ...]) -> No
     output = MotionOutput(SimpleNamespace(publish=lambda message: None), Trusting(), lambda: now, lambda: "")
     goal = output.claim("a goal", lost.append)
     message = JointTrajectory(joint_names=list(joints), points=[JointTrajectoryPoint()])
-    planned: Any = SimpleNamespace(loaded=SimpleNamespace(model=PANDA), goes_on=False)
+    planned: Any = SimpleNamespace(loaded=SimpleNamespace(model=PANDA), joins=0.0, goes_on=False)
     assert goal.hand_over(message, planned, lambda: SimpleNamespace(over=False))
     servo = beginning(output)
     with pytest.raises(StartStateError, match=f"has sent before moves '{joints[0]}'"):
@@ -172,7 +172,7 @@ def sending(now: list[int], followed: int | None, *published: Published) -> Any:
     servo._now = lambda: now[0]
     servo._closed = False
     servo._loaded = SimpleNamespace(model=PANDA)
-    servo._followed, servo._output = followed, Output(*published)
+    servo._followed, servo._output, servo._joins_until = followed, Output(*published), 0
     return servo
 
 
@@ -185,7 +185,7 @@ def test_a_motion_that_was_replaced_by_a_brake_is_not_left(replaced: bool) -> No
     there = Published(message, PANDA, 10 * SECOND + (SECOND // 10 if replaced else 0))
     servo = sending([10 * SECOND], 10 * SECOND, there)
     servo._claim = SimpleNamespace(publish=lambda message, planned, keep, agreed: agreed())
-    sent = servo._send(SETUP, measured(0.0), message, True, 11 * SECOND)
+    sent = servo._send(SETUP, measured(0.0), message, True, 11 * SECOND, 11 * SECOND)
     assert sent is not replaced
 
 
@@ -204,7 +204,7 @@ def test_a_motion_is_not_sent_after_the_time_at_which_it_begins_to_move(late: bo
 
     servo._claim = SimpleNamespace(publish=publish)
     message = trajectory_message(begin(measured(0.0)).commanded.trajectory, "panda_link0")
-    assert servo._send(SETUP, measured(0.0), message, False, leave) is not late
+    assert servo._send(SETUP, measured(0.0), message, False, leave, leave) is not late
     assert len(sent) == (not late)
 
 
@@ -216,7 +216,7 @@ def test_who_loses_the_joints_is_told_when_the_motion_is_on_its_way() -> None:
     )
     output.claim("a goal", lambda owner: told.append(f"lost to {owner}"))
     message = JointTrajectory(joint_names=list(ARM), points=[JointTrajectoryPoint()])
-    planned: Any = SimpleNamespace(loaded=SimpleNamespace(model=PANDA), goes_on=False)
+    planned: Any = SimpleNamespace(loaded=SimpleNamespace(model=PANDA), joins=0.0, goes_on=False)
     assert output.claim("servo", lambda owner: None, at_once=False).publish(message, planned, keep=True)
     assert told == ["published", "lost to servo"]
 
@@ -235,7 +235,7 @@ def test_who_has_lost_the_joints_is_told_though_the_motion_could_not_be_sent() -
     output.claim("a goal", fails, joints=ARM[:3])
     output.claim("another goal", told.append, joints=ARM[3:])
     message = JointTrajectory(joint_names=list(ARM), points=[JointTrajectoryPoint()])
-    planned: Any = SimpleNamespace(loaded=SimpleNamespace(model=PANDA), goes_on=False)
+    planned: Any = SimpleNamespace(loaded=SimpleNamespace(model=PANDA), joins=0.0, goes_on=False)
     with pytest.raises(RuntimeError, match="middleware"):
         output.claim("servo", lambda owner: None, at_once=False).publish(message, planned, keep=True)
     assert told == ["servo", "servo"]

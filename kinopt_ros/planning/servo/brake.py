@@ -21,9 +21,9 @@ from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND, Joint
 
 _SHORTEST = 0.1
 """Least time of such a brake, s: what is measured may be a little beside where a controller has a joint."""
-_LONGEST_BACK, _HARD, _BESIDE = 2.0, 1.5, 1e-3
-"""Longest time of one to where joints seem to stand, s; the share of limits that it may use before it takes longer; and
-how far beyond position limits it may lead, rad or m."""
+_LONGEST_BACK, _FAST, _HARD, _BESIDE = 2.0, 1.05, 1.5, 1e-3
+"""Longest time of one to where joints seem to stand, s; the shares of the limits of velocity and acceleration that it
+may use before it takes longer; and how far beyond position limits it may lead, rad or m."""
 _ENDING = 0.03
 """Least time of one from a motion that ends sooner than that, s."""
 _LONGER, _HARDEST, _SLOWEST, _LONGEST = 1.08, 0.6, 4.0, 1.0
@@ -174,7 +174,8 @@ def brake_to(
     limits, index, own, still = setup.robot.limits, setup.variables, setup.unscaled, np.zeros_like(place)
     lower = np.minimum(np.minimum(limits.lower[index], place), p)
     upper = np.maximum(np.maximum(limits.upper[index], place), p)
-    fastest, hardest = np.maximum(own.velocity, np.abs(v)), np.maximum(own.acceleration, np.abs(a))
+    fastest = _FAST * np.maximum(own.velocity, np.abs(v))
+    hardest = _HARD * np.maximum(own.acceleration, np.abs(a))
     lengths = _between_lengths(_SHORTEST, _LONGEST_BACK)
     used, outside = np.empty(len(lengths)), np.empty(len(lengths))
     for k, T in enumerate(lengths):
@@ -185,7 +186,7 @@ def brake_to(
         used[k] = max((np.abs(velocity) / fastest).max(), (np.abs(acceleration) / hardest).max())
         outside[k] = np.maximum(lower - p - position, p + position - upper).max()
     inside = outside <= max(_BESIDE, outside.min())
-    good = inside & (used <= _HARD)
+    good = inside & (used <= 1.0)
     T = lengths[good.argmax() if good.any() else np.where(inside, used, np.inf).argmin()]
     return JointTrajectory(
         setup.joints,

@@ -96,8 +96,9 @@ def brake_where_it_stands(
     second point. A driver that repeats its last joint states says so, too: from where the joints were told to be the
     brake keeps the limits as well."""
     position = setup.as_commanded(state.q[setup.variables], commanded.at(now).position)
-    ways = _ways(setup, state)
-    return brake_to(setup, position, [commanded.at(now + round(way)) for way in ways])
+    latest = now + state.way(setup.variables) + ON_THE_WAY * NANOSECONDS_PER_SECOND
+    times = spread(now - LAG, latest)  # a controller may have begun a little later
+    return brake_to(setup, position, [commanded.at(round(time)) for time in times])
 
 
 def brake_of(context: Context, running: Published) -> TrajectoryMessage:
@@ -141,8 +142,9 @@ def brake_in(
         now: when the brake is made, ns of the node's clock.
         soon: as of ``brake_from_any``.
     """
-    moves = np.abs(commanded.at(now).velocity) > _PASSES * setup.unscaled.velocity
-    if moves.any() and _is_heard(context, setup, state) and stands(setup, state):
+    told = commanded.at(state.seen(setup.variables, now)).velocity
+    moves = (np.abs(told) > _PASSES * setup.unscaled.velocity).any()
+    if moves and _is_heard(context, setup, state) and stands(setup, state):
         return brake_where_it_stands(setup, commanded, state, now)
     states, times = _where(setup, commanded, state, now, context)
     return brake_from_any(setup, states, None if times is None else (commanded, *times), soon)

@@ -14,7 +14,7 @@ from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND
 
 ALIKE = 2e-3
 """Difference between positions that measurements do not tell apart, rad or m."""
-_THERE = 5e-4
+THERE = 5e-4
 """How far joints that are where their motion has them may be measured from there, rad or m: so far a robot that a speed
 slider slows down may be moved on at once."""
 _NOT_SLOWER = 0.02
@@ -63,7 +63,7 @@ def is_there(motion: Commanded, setup: ServoSetup, state: RobotState, now: int) 
     told = motion.at(seen)
     off = told.velocity - state.velocity[index]
     goes_along = not _measures(setup, state) or _fastest(off, setup) <= _GOES_ALONG
-    return bool(goes_along and setup.away(state.q[index], told.position).max() <= _THERE)
+    return bool(goes_along and setup.away(state.q[index], told.position).max() <= THERE)
 
 
 def time_in(motion: Commanded, setup: ServoSetup, state: RobotState, now: int) -> int | None:

@@ -89,6 +89,11 @@ def _heard() -> str:
     return ""
 
 
+def _as_it_is(message: JointTrajectory, running: Published, longest: float) -> JointTrajectory:
+    del running, longest
+    return message
+
+
 def _when_it_comes(message: JointTrajectory, robot: RobotModel) -> int | None:
     del message, robot
     return None
@@ -126,6 +131,7 @@ class MotionOutput:
         clock: Callable[[], int] = time.monotonic_ns,
         unheard: Callable[[], str] = _heard,
         begin: Callable[[JointTrajectory, RobotModel], int | None] = _when_it_comes,
+        join: Callable[[JointTrajectory, Published, float], JointTrajectory] = _as_it_is,
     ) -> None:
         """
         Args:
@@ -134,9 +140,11 @@ class MotionOutput:
             clock: ns of the node's clock.
             unheard: returns why nobody would do what is published; empty if somebody may.
             begin: returns when a motion without a stamp is to begin, ns of the node's clock; None: when it comes.
+            join: returns what a controller gets of a motion that leaves another one (``joining.joined``).
         """
         self._unheard = unheard
         self._begin = begin
+        self._join = join
         self._publisher = publisher
         self._look = look
         self._clock = clock
@@ -327,7 +335,9 @@ class MotionOutput:
                 if not keep:
                     self.give_up(claim)
                 self._stamp(message, planned.loaded.model)
-                self._send(message, planned.loaded.model, goes_on=planned.goes_on)
+                left = self._last_of(message) if planned.joins > 0.0 else None
+                given = message if left is None else self._join(message, left, planned.joins)
+                self._send(message, planned.loaded.model, given, goes_on=planned.goes_on)
                 return True
 
         try:
@@ -362,7 +372,8 @@ class MotionOutput:
         with self._lock:
             if stop not in self._rights:
                 return False
-            self._send(message, robot, held(message, from_here), brakes=from_here)
+            given = held(message, from_here)
+            self._send(message, robot, given, brakes=from_here, before=self._before(message))
             return True
 
     def stop_again(self, stops: int, message: JointTrajectory, robot: RobotModel) -> bool:
@@ -377,7 +388,8 @@ class MotionOutput:
         with self._lock:
             if not self.refuses or self._stops != stops:
                 return False
-            self._send(message, robot, held(message, from_here=True), brakes=True)
+            given = held(message, from_here=True)
+            self._send(message, robot, given, brakes=True, before=self._before(message))
             return True
 
     def brake(
@@ -420,22 +432,26 @@ class MotionOutput:
         self,
         message: JointTrajectory,
         robot: RobotModel,
-        longer: JointTrajectory | None = None,
+        given: JointTrajectory,
         goes_on: bool = False,
         brakes: bool = False,
+        before: Published | None = None,
     ) -> None:
-        """Publish a motion, or ``longer``, which ends as it does and stays there."""
+        """Publish a motion as ``given`` to its controller."""
         stamp = message.header.stamp
         # Before: who publishes may wait long for Python's lock after it, and the controller has begun by then.
         start = stamp.sec * 10**9 + stamp.nanosec or self._clock()
-        self._publisher.publish(message if longer is None else longer)
-        before = None if longer is None else self._before(message)
+        self._publisher.publish(given)
         self._keep(Published(message, robot, start, goes_on=goes_on, brakes=brakes, before=before))
+
+    def _last_of(self, message: JointTrajectory) -> Published | None:
+        """Return the motion of the joints of another one that was sent last."""
+        joints = sorted(message.joint_names)
+        return next((one for one in self._published if sorted(one.message.joint_names) == joints), None)
 
     def _before(self, stop: JointTrajectory) -> Published | None:
         """Return the motion that a stop is to end, which goes on if that is lost."""
-        joints = sorted(stop.joint_names)
-        last = next((one for one in self._published if sorted(one.message.joint_names) == joints), None)
+        last = self._last_of(stop)
         return last and (last.before or last)
 
     def _keep(self, new: Published) -> None:

@@ -31,7 +31,7 @@ _DRIVE = 15_000_000
 """How far behind its motion a robot is by its drives in any case, ns."""
 _SLOWER = 0.93
 """Share of a motion's velocity below which it is slowed down."""
-_THERE = 10.0 / np.sqrt(3.0)
+QUINTIC = 10.0 / np.sqrt(3.0)
 """Largest acceleration of a quintic from rest to rest over 1 rad in 1 s, rad/s^2."""
 _AHEAD = 10**9
 """Longest time by which a motion is published before it begins, ns."""
@@ -167,7 +167,7 @@ def begin_of(
     if state.stamped is None or not (state.stamped[index] & alike).all():
         return None  # nobody knows the controller's clock, or it is another one
     beside = np.abs(state.q[index] - message.points[0].positions)
-    needed = float(np.sqrt(_THERE * beside / robot.limits.acceleration[index]).max())
+    needed = float(np.sqrt(QUINTIC * beside / robot.limits.acceleration[index]).max())
     return now + round(min(max(delay, needed), MOST_DELAY) * NANOSECONDS_PER_SECOND)
 
 

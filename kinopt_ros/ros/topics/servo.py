@@ -54,11 +54,13 @@ from kinopt_ros.ros.requests.servo_commands import (
 )
 from kinopt_ros.ros.robot.joint_states import RobotState
 from kinopt_ros.ros.robot.loader import LoadedRobot
+from kinopt_ros.ros.robot.parameters import MOST_DELAY
 from kinopt_ros.ros.robot.tips import tip_of
 from kinopt_ros.ros.serving.defects import log_defect
 from kinopt_ros.solvers.readiness import check_ready
 from kinopt_ros.status import Status
 from kinopt_ros.trajectory.braking import MotionState
+from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND
 from kinopt_ros.verification.sweep import least_clearance
 
 STATUS_SECONDS = 0.1
@@ -71,6 +73,8 @@ _SAY_MISSED = 3
 """Motions in a row that may come too late before that is reported."""
 _FORGET = 0.98
 """Factor per period by which the expected time of a step decays."""
+_JOINS = 500_000_000
+"""Time in which a robot that is beside the motion that it leaves joins servo's, ns."""
 CLEARANCE_RANGE = 0.1
 """Largest clearance that is reported, m."""
 _SETUP = (
@@ -114,6 +118,9 @@ class ServoTopic:
         self._distrust = False
         """Whether commands have to pause before they count again: the robot did not follow, or there was an emergency
         stop."""
+        self._joins_until = 0
+        """Time until which the robot may be beside the motion that it left, ns of the node's clock; servo's own motions
+        leave each other too soon to fall behind."""
         self._followed: int | None = None
         """When the motion began that the next one leaves, ns of the node's clock, if it is not servo's own."""
         self._before: tuple[Published, ...] = ()
@@ -334,6 +341,7 @@ class ServoTopic:
         self._before = self._output.published
         if begin is not None:
             check_keeps_stamps(begin, setup, state, now)
+            self._joins_until = now + _JOINS
             self._session = Session(setup, begin, goes_on=True)
             return
         check_is_at_rest(setup.robot, state, index.tolist())
@@ -387,7 +395,8 @@ class ServoTopic:
                         "servo.period)",
                     )
                 return
-            if not self._send(setup, state, message, session.goes_on, step.commanded.leave - way):
+            leave = step.commanded.leave - way
+            if not self._send(setup, state, message, session.goes_on, leave, step.commanded.turn):
                 if self._is_replaced():
                     self._session = None  # begin anew, from where the robot is
                 return
@@ -398,10 +407,16 @@ class ServoTopic:
         self._report(setup, state, step, command)
 
     def _send(
-        self, setup: ServoSetup, state: RobotState, message: JointTrajectory, goes_on: bool, leave: int
+        self,
+        setup: ServoSetup,
+        state: RobotState,
+        message: JointTrajectory,
+        goes_on: bool,
+        leave: int,
+        turn: int,
     ) -> bool:
-        """Send a motion in time (ns of the node's clock) to come before it leaves the one before; return whether it was
-        sent.
+        """Send a motion in time (``leave``, ns of the node's clock) to come before it leaves the one before; return
+        whether it was sent. ``turn``: until when it does what was wanted.
 
         If not, somebody else has the robot, or the scene has changed since the period began, or looking at the motion
         again took too long: the next period hears of it.
@@ -410,7 +425,11 @@ class ServoTopic:
         if claim is None or loaded is None:
             return False
         unchecked = "With parameter servo.avoid_collisions: false the robot moves unchecked"
-        planned = PlannedFor(loaded, state.q, setup.scene, setup.clearance, unchecked, goes_on)
+        # Later no longer than it does what was wanted: then it brakes.
+        now = self._now()
+        left = MOST_DELAY if now < self._joins_until else (turn - now) / NANOSECONDS_PER_SECOND
+        joins = min(left, MOST_DELAY) if goes_on else 0.0
+        planned = PlannedFor(loaded, state.q, setup.scene, setup.clearance, unchecked, joins, goes_on)
         try:
             return claim.publish(
                 message,
