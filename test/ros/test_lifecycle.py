@@ -189,6 +189,13 @@ def test_fifty_cycles_leave_nothing(started: Managed) -> None:
         assert managed.change(Transition.TRANSITION_DEACTIVATE)
         assert managed.change(Transition.TRANSITION_CLEANUP)
 
+    # What a robot is prepared with is loaded once, sooner or later by how busy the machine is.
+    assert managed.change(Transition.TRANSITION_CONFIGURE)
+    assert managed.change(Transition.TRANSITION_ACTIVATE)
+    ready_again(client)
+    until_prepared(client)
+    assert managed.change(Transition.TRANSITION_DEACTIVATE)
+    assert managed.change(Transition.TRANSITION_CLEANUP)
     for _ in range(10):
         cycle()
     megabytes, threads, files = size_of(managed.process.pid)
