@@ -107,7 +107,7 @@ class Context:
         """
         state = state or self.joint_states.positions(robot)
         timeout = self.parameter("state_timeout")
-        if state.age.max(initial=0.0) > timeout:  # else nobody needs to know which values matter
+        if max(state.age.tolist(), default=0.0) > timeout:  # else nobody needs to know which values matter
             needed = [i for i in self.moving(robot, ways) if robot.variable_names[i] not in named]
             state.require_fresh(needed, robot, timeout)
         return state.q

@@ -8,6 +8,9 @@ import numpy as np
 from kinopt_ros.array import Bool, Float64, Immutable, Int64, taken_over
 from kinopt_ros.status import Status
 
+_SUCCESS, _NEAREST = int(Status.SUCCESS), int(Status.NEAREST)
+"""As plain numbers, with which numpy compares in a fourth of the time."""
+
 
 @dataclass(frozen=True, eq=False)
 class IkCandidates:
@@ -85,12 +88,12 @@ class IkResult(Immutable):
     @property
     def success(self) -> Annotated[Bool, "B"]:
         """Which requests have at least one verified solution."""
-        return np.asarray(self.status == Status.SUCCESS)
+        return np.asarray(self.status == _SUCCESS)
 
     @property
     def nearest(self) -> Annotated[Bool, "B"]:
         """Which requests, of those that asked for it, have a configuration as near as possible: their attempt."""
-        return np.asarray(self.status == Status.NEAREST)
+        return np.asarray(self.status == _NEAREST)
 
     @property
     def failed(self) -> Annotated[Bool, "B"]:

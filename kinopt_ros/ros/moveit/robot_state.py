@@ -1,5 +1,6 @@
 """Reading and writing of moveit_msgs/RobotState."""
 
+from array import array
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -15,7 +16,6 @@ from kinopt_ros.robot.model import Joint, JointType, RobotModel
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import (
     configuration_from_joint_state,
-    flat_array,
     matrices_from_poses,
     pose_of_transform,
     poses_from_matrices,
@@ -87,7 +87,9 @@ def configuration_of(context: Context, state: JointState, frames: Sequence[str])
 
 def fill_robot_state(message: Any, robot: RobotModel, q: Annotated[Float64, "nq"]) -> None:
     """Write the state of all joints that move into a RobotState, mimic joints included, as MoveIt does."""
-    names, positions = [], []
+    names: list[str] = []
+    positions = array("d")
+    values = q.tolist()
     several = message.multi_dof_joint_state
     for joint in robot.joints:
         if joint.type is JointType.FIXED:
@@ -98,9 +100,9 @@ def fill_robot_state(message: Any, robot: RobotModel, q: Annotated[Float64, "nq"
                 several.transforms.append(_motion(robot, joint, q))
             continue
         names.append(joint.name)
-        positions.append(joint.multiplier * q[joint.first_variable] + joint.offset)
+        positions.append(joint.multiplier * values[joint.first_variable] + joint.offset)
     message.joint_state.name = names
-    message.joint_state.position = flat_array(np.array(positions))
+    message.joint_state.position = positions
     message.joint_state.header.frame_id = robot.root_link
     several.header.frame_id = robot.root_link
 

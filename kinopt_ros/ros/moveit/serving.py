@@ -42,13 +42,18 @@ def serve(serving: Serving, service: MoveItService) -> None:
     """Offer a service under MoveIt's name, in the node's namespace."""
 
     def begin(request: Any, pending: Pending, alone: bool) -> None:
-        ask(serving, service, request, pending.send, alone)
+        ask(serving, service, request, pending.send, alone, pending.response)
 
     create_deferred_service(serving.context.node, service.type, service.name, begin, qos_profile=QUEUED)
 
 
 def ask(
-    serving: Serving, service: MoveItService, request: Any, send: Callable[[Any], None], alone: bool = False
+    serving: Serving,
+    service: MoveItService,
+    request: Any,
+    send: Callable[[Any], None],
+    alone: bool = False,
+    new_response: Callable[[], Any] | None = None,
 ) -> None:
     """Work on a request of a service, whoever asks. Returns at once, unless it is ``alone``.
 
@@ -58,8 +63,9 @@ def ask(
         request: of its type.
         send: called once with the response, on any thread.
         alone: whether nobody else waits, so that it may be answered on this thread.
+        new_response: makes empty responses; default: their type.
     """
-    way = _Way(service, serving.context.node, send)
+    way = _Way(service, serving.context.node, send, new_response or service.type.Response)
     reply = Reply(
         serving.context, serving.pace, serving.room, f"{service.name} (MoveIt)", service.answer, way
     )
@@ -77,7 +83,7 @@ def check(serving: Serving, service: MoveItService, request: Any) -> None:
     Raises:
         KinoptError: it cannot be answered now.
     """
-    way = _Way(service, serving.context.node, lambda response: None)
+    way = _Way(service, serving.context.node, lambda response: None, service.type.Response)
     reply = Reply(serving.context, serving.pace, serving.room, service.name, service.answer, way)
     task, _ = service.task(request, reply)
     if isinstance(task, PlanningTask):
@@ -87,10 +93,17 @@ def check(serving: Serving, service: MoveItService, request: Any) -> None:
 class _Way:
     """The way back to a MoveIt client."""
 
-    def __init__(self, service: MoveItService, node: Node, send: Callable[[Any], None]) -> None:
+    def __init__(
+        self,
+        service: MoveItService,
+        node: Node,
+        send: Callable[[Any], None],
+        new_response: Callable[[], Any],
+    ) -> None:
         self._service = service
         self._node = node
         self._send = send
+        self._new_response = new_response
         self.asked: Any = None
 
     def send(self, answer: Any) -> None:
@@ -99,11 +112,11 @@ class _Way:
         if answer.status.code != Status.SUCCESS:
             code = Status(answer.status.code).name
             log.warning(f"{service.name}: {code}: {answer.status.message}", throttle_duration_sec=1.0)
-        response = service.type.Response()
+        response = self._new_response()
         try:
             service.write(response, answer, self.asked)
         except Exception as error:  # a defect: say so, keep serving
-            response, empty = service.type.Response(), service.answer()
+            response, empty = self._new_response(), service.answer()
             empty.status = error_status(log, f"in {service.name}", error)
             service.write(response, empty, None)
         self._send(response)

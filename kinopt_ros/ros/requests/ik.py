@@ -129,7 +129,8 @@ def _assumed(
     context: Context, robot: RobotModel, request: Any, problem: IkProblem, ways: Ways, state: Positions
 ) -> str:
     """Return a sentence about joints whose values matter to the answer and that nobody published; else nothing."""
-    unknown = {i for i, known in enumerate(state.known.tolist()) if not known}
+    names, given = robot.variable_names, {*request.state.name}
+    unknown = {i for i, known in enumerate(state.known.tolist()) if not known and names[i] not in given}
     if not unknown:  # most requests
         return ""
     solved = set(problem.variables.tolist())
@@ -139,8 +140,8 @@ def _assumed(
         matter |= solved
     if request.prefer == REST:  # what it does not name rests where it is
         rest = {*request.rest.name}
-        matter |= {i for i in solved if robot.variable_names[i] not in rest}
-    return assumed_default([robot.variable_names[i] for i in sorted(unknown & matter)], request.state.name)
+        matter |= {i for i in solved if names[i] not in rest}
+    return assumed_default([names[i] for i in sorted(unknown & matter)])
 
 
 def avoiding(context: Context, robot: RobotModel, asked: bool, clearance: float) -> dict[str, Any]:

@@ -381,7 +381,9 @@ def _fastest(reading: _Reading, now: float, endless: bool) -> float:
 
 def _positions(readings: Sequence[_Reading | None], robot: RobotModel, now: float) -> Positions:
     return Positions(
-        q=np.array([d if r is None else r.position for r, d in zip(readings, robot.default_q, strict=True)]),
+        q=np.array(
+            [d if r is None else r.position for r, d in zip(readings, robot.default_q.tolist(), strict=True)]
+        ),
         known=np.array([r is not None for r in readings], dtype=bool),
         age=np.array([0.0 if r is None else now - r.received for r in readings]),
     )

@@ -13,7 +13,7 @@ from kinopt_ros.errors import KinoptError
 from kinopt_ros.kinematics.se3 import inverse
 from kinopt_ros.planning.batching import merged, structure_key, taken_apart
 from kinopt_ros.planning.scheduler import Task
-from kinopt_ros.planning.solver_pool import PooledResult
+from kinopt_ros.planning.solver_pool import Pooled, PooledResult
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import flat_array, poses_from_matrices, said, status_message
@@ -113,7 +113,7 @@ class _IkTask(Task):
             if part.cut_short.any() and time.monotonic() - task.arrived < task.asked.timeout:
                 left.append(task)
             else:
-                task._send(PooledResult(part, pooled.fallback_reason), len(tasks) - 1)
+                task._send(Pooled(part, pooled.fallback_reason), len(tasks) - 1)
         return left
 
     def slow(self) -> None:

@@ -23,10 +23,18 @@ _ROUND_SECONDS = 0.005
 class Pending:
     """Answer to come. ``send`` may be called once, from any thread, before or after rclpy asks for the answer."""
 
-    def __init__(self) -> None:
+    def __init__(self, empty: Any) -> None:
+        """``empty``: a response that nobody has filled."""
+        self._empty = empty
+        self._kind = type(empty)
         self._lock = threading.Lock()
         self._deliver: Callable[[Any], None] | None = None
         self._response: Any = None
+
+    def response(self) -> Any:
+        """Return an empty response, another one each time."""
+        empty, self._empty = self._empty, None
+        return self._kind() if empty is None else empty
 
     def send(self, response: Any) -> None:
         """Give the answer."""
@@ -57,12 +65,11 @@ def create_deferred_service(
     """
 
     def callback(request: Any, response: Any) -> Any:
-        del response  # a fresh one is made when there is an answer
-        pending = Pending()
+        pending = Pending(response)
         waiting = list(_waiting(service))
         begin(request, pending, not waiting)
         for other, header in waiting:
-            later = Pending()
+            later = Pending(type(response)())
             later.bind(partial(_send_to, send, header))
             begin(other, later, False)
         return pending

@@ -3,6 +3,7 @@
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import rclpy
@@ -47,13 +48,19 @@ class Reply:
     """The way back to one client: sends exactly one answer, and counts it."""
 
     def __init__(
-        self, context: Context, pace: Pace, room: Room, service: str, response_type: Any, pending: Way
+        self,
+        context: Context,
+        pace: Pace,
+        room: Room,
+        service: str,
+        new_response: Callable[[], Any],
+        pending: Way,
     ) -> None:
         self._context = context
         self._pace = pace
         self._room = room
         self._service = service
-        self._response_type = response_type
+        self._new_response = new_response
         self._pending = pending
         self.arrived = time.monotonic()
         self.sent = False
@@ -65,7 +72,7 @@ class Reply:
 
     def response(self) -> Any:
         """Return an empty response of the service's type."""
-        return self._response_type()
+        return self._new_response()
 
     def send(self, response: Any) -> None:
         """Send an answer, unless there was one."""

@@ -30,7 +30,7 @@ class Serving:
         """Offer a service."""
 
         def begin(request: Any, pending: Pending, alone: bool) -> None:
-            reply = Reply(self.context, self.pace, self.room, service.name, service.type.Response, pending)
+            reply = Reply(self.context, self.pace, self.room, service.name, pending.response, pending)
             self.work_on(request, lambda: service.task(request, reply), reply, alone, service.counts)
 
         create_deferred_service(

@@ -123,6 +123,26 @@ def test_an_answer_within_the_callback_waits_for_the_header() -> None:
     assert node.sent == [("at once", "header")]
 
 
+def test_each_empty_response_is_another_one() -> None:
+    """Who fills one and fails sends another one, in which nothing is left of that."""
+    made = SolveIK.Response()
+    pending = Pending(made)
+    first, second, third = (pending.response() for _ in range(3))
+    assert first is made  # rclpy makes one for every request: that is enough for most answers
+    first.joint_names = ["a"]
+    assert second == third == SolveIK.Response()
+    assert second is not third
+
+
+def test_requests_that_wait_have_responses_of_their_own(
+    serving: tuple[Node, Any], begun: list[tuple[Any, Pending, bool]]
+) -> None:
+    node, service = serving
+    node.waiting = [("request 1", "header 1")]
+    ask(node, service, "request 0", "header 0")
+    assert len({id(response) for response in [pending.response() for _, pending, _ in begun]}) == 2
+
+
 @pytest.mark.parametrize("at_once", [True, False])
 def test_an_answer_with_a_text_that_cannot_be_sent_is_no_lost_one(at_once: bool) -> None:
     """A plugin may say anything; its client waited for ever, and the thread that sent it ended."""
@@ -148,7 +168,7 @@ def test_an_answer_with_a_text_that_cannot_be_sent_is_no_lost_one(at_once: bool)
 def test_the_race_of_header_and_answer_sends_exactly_one() -> None:
     for i in range(300):
         sent: list[Any] = []
-        pending = Pending()
+        pending = Pending(None)
         start = threading.Barrier(2)
 
         def answer(pending: Pending = pending, start: threading.Barrier = start) -> None:
