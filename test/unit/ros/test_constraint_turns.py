@@ -24,9 +24,9 @@ def test_a_turn_counts_where_a_nut_follows(mimic: str, met: bool) -> None:
     )
     q = np.zeros(robot.nq)
     q[robot.variable_index["s"]] = 6.3 - 2.0 * np.pi
-    assert constraints._joint(robot, asked, q)[0] is met
+    assert constraints._joint(robot, asked, q[None])[0].tolist() == [met]
     q[robot.variable_index["s"]] = 6.3
-    assert constraints._joint(robot, asked, q)[0]
+    assert constraints._joint(robot, asked, q[None])[0].all()
 
 
 def test_the_angle_of_a_base_counts_without_whole_turns() -> None:
@@ -39,4 +39,4 @@ def test_the_angle_of_a_base_counts_without_whole_turns() -> None:
             joint_name=name, position=6.3, tolerance_above=0.05, tolerance_below=0.05, weight=1.0
         )
         q = np.full(robot.nq, 6.3 - 2.0 * np.pi)
-        assert constraints._joint(robot, asked, q)[0] is met
+        assert constraints._joint(robot, asked, q[None])[0].tolist() == [met]
