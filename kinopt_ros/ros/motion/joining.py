@@ -1,16 +1,24 @@
 """What a controller gets of a motion that leaves another one, if the robot may be beside that."""
 
 import numpy as np
-from trajectory_msgs.msg import JointTrajectory
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from kinopt_ros.planning.servo.commanded import Commanded
 from kinopt_ros.robot.turns import apart, continuous_joints
-from kinopt_ros.ros.motion.drives import THERE
+from kinopt_ros.ros.messages.conversions import trajectory_from_message
+from kinopt_ros.ros.motion.drives import ALIKE, THERE
 from kinopt_ros.ros.motion.published import QUINTIC, Published
 from kinopt_ros.ros.robot.joint_states import RobotState
+from kinopt_ros.trajectory.interpolation import evaluate
 from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND
+from kinopt_ros.trajectory.joint_trajectory import JointTrajectory as Motion
 
 _SHARE = 0.5
 """Share of a limit of acceleration that is left for joining."""
+_SOONER, _SOONEST = 0.75, 0.02
+"""Factor between two times to join in that are tried, and the least one, s."""
+_LOOKS = 12
+"""Number of places at which a controller's way is compared with the motion."""
 
 
 def joined(
@@ -20,8 +28,9 @@ def joined(
 
     A robot that is measured behind its motion may lag by its drives, and its controller is in time. Or its controller
     slows the motion down, and would be set on to where it should be. What was measured does not tell the two apart. So
-    the motion begins, for the controller, as much later as it takes from wherever that is. For one that is in time that
-    is the same motion, to within a fifth of what the robot is behind.
+    the motion begins, for the controller, as much later as it takes from wherever that is; but no later than a
+    controller that is in time does the same motion, as that alone was verified, to within
+    ``drives.ALIKE``.
 
     Args:
         message: the motion, with a stamp; it begins as the other one goes on.
@@ -31,25 +40,41 @@ def joined(
         now: ns of the node's clock.
     """
     joints = tuple(message.joint_names)
-    motion = running.commanded(joints)
-    if motion is None:
+    left = running.commanded(joints)
+    if left is None:
         return message
     robot = running.robot
     index = np.array([robot.variable_index[name] for name in joints])
-    beside = apart(
-        state.q[index] - motion.at(state.seen(index, now)).position, continuous_joints(robot, joints)
-    )
+    told = left.at(state.seen(index, now)).position
+    beside = apart(state.q[index] - told, continuous_joints(robot, joints))
     if not state.known[index].all() or beside.max() <= THERE:
         return message
-    seconds = np.sqrt(QUINTIC * beside / (_SHARE * robot.limits.acceleration[index])).max()
-    first = now + round(min(float(seconds), longest) * NANOSECONDS_PER_SECOND)
-    stamp = message.header.stamp
-    start = stamp.sec * NANOSECONDS_PER_SECOND + stamp.nanosec
-    left = [
-        point
-        for point in message.points
-        if start + point.time_from_start.sec * NANOSECONDS_PER_SECOND + point.time_from_start.nanosec >= first
-    ]
-    return JointTrajectory(
-        header=message.header, joint_names=message.joint_names, points=left or message.points[-1:]
+    needed = float(np.sqrt(QUINTIC * beside / (_SHARE * robot.limits.acceleration[index])).max())
+    start = message.header.stamp.sec * NANOSECONDS_PER_SECOND + message.header.stamp.nanosec
+    motion = Commanded(trajectory_from_message(message), start, start, start)
+    seconds = min(needed, longest)
+    while seconds > _SOONEST and _deviates(motion, now, seconds) > ALIKE:
+        seconds *= _SOONER
+    first = now + round(seconds * NANOSECONDS_PER_SECOND)
+    there = motion.at(first)
+    point = JointTrajectoryPoint(
+        positions=there.position.tolist(),
+        velocities=there.velocity.tolist(),
+        accelerations=there.acceleration.tolist(),
     )
+    point.time_from_start.sec, point.time_from_start.nanosec = divmod(first - start, NANOSECONDS_PER_SECOND)
+    later = [one for one, time in zip(message.points, motion.times, strict=True) if time > first]
+    return JointTrajectory(header=message.header, joint_names=message.joint_names, points=[point, *later])
+
+
+def _deviates(motion: Commanded, now: int, seconds: float) -> float:
+    """Return how far a controller that is in a motion now, and gets only what begins so much later, is beside it on
+    its way there, rad or m."""
+    ends = motion.at(now), motion.at(now + round(seconds * NANOSECONDS_PER_SECOND))
+    rows = (
+        np.array([getattr(end, name) for end in ends]) for name in ("position", "velocity", "acceleration")
+    )
+    way = Motion(motion.trajectory.joint_names, np.array([0.0, seconds]), *rows)
+    seconds_on = np.linspace(0.0, seconds, _LOOKS)
+    times = now + np.round(seconds_on * NANOSECONDS_PER_SECOND).astype(np.int64)
+    return float(np.abs(evaluate(way, seconds_on)[0] - motion.at_all(times)[0]).max())

@@ -98,9 +98,9 @@ def test_a_robot_that_a_slider_slows_down_does_not_jump(slider: float) -> None:
     one, other = Leaves(controller(slider), 0.0), Leaves(controller(slider), 0.0)
     assert step(one.way(one.message)) > 3.0, "nothing is to be mended"
     way = other.way(joined(other.message, other.running, MOST_DELAY, other.state, other.now))
-    assert step(way) < 1.2
+    assert step(way) < 1.3
     acceleration = np.diff(way, 2, axis=0) / 1e-6 / LIMITS.acceleration[INDEX]
-    assert np.abs(acceleration).max() < 2.0
+    assert np.abs(acceleration).max() < 3.0
 
 
 def test_a_robot_that_is_in_its_motion_gets_all_of_the_next() -> None:
@@ -114,17 +114,18 @@ def test_a_robot_whose_drives_lag_does_the_same_motion(behind: float) -> None:
     message = joined(other.message, other.running, MOST_DELAY, other.state, other.now)
     assert len(message.points) < len(one.message.points)
     ways = one.way(one.message), other.way(message)
-    beside = np.abs(other.state.q[INDEX] - other.controller.state(other.now).position).max()
-    assert np.abs(ways[0] - ways[1]).max() < max(0.2 * beside, 1e-4)
+    assert np.abs(ways[0] - ways[1]).max() < 2.5e-3
 
 
-def test_a_short_motion_keeps_its_end() -> None:
+def test_the_end_of_a_motion_that_is_over_sooner_is_joined_as_slowly() -> None:
     world = Leaves(controller(0.94), 0.0)
-    world.message.points = world.message.points[:3]
-    assert (
-        joined(world.message, world.running, MOST_DELAY, world.state, world.now).points
-        == world.message.points[-1:]
-    )
+    world.message.points = world.message.points[:2]
+    end = world.message.points[-1]
+    first, *_, last = 2 * joined(world.message, world.running, MOST_DELAY, world.state, world.now).points
+    np.testing.assert_allclose(last.positions, end.positions, atol=1e-12)
+    stamp = world.message.header.stamp.sec * 10**9 + world.message.header.stamp.nanosec
+    later = stamp + first.time_from_start.sec * 10**9 + first.time_from_start.nanosec - world.now
+    assert 20 * MS < later <= MOST_DELAY * 1e9
 
 
 def test_of_a_controller_that_was_handed_its_motion_nobody_knows_where_it_is() -> None:
