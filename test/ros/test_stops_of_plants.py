@@ -95,6 +95,24 @@ def test_a_robot_that_is_hardly_slowed_down_does_not_jump(plant: Plant, after: i
     assert found.velocity <= VELOCITY
 
 
+@pytest.mark.parametrize("order", ["deactivate", "emergency"])
+def test_a_robot_that_nobody_hears_of_is_not_taken_to_be_at_its_end(order: str) -> None:
+    """A slider has it move on after that: it did, to its goal, though the node was not active."""
+    world, motion = a_world(Plant(speed_scaling=0.3))
+    with world.own_time():
+        world.pass_ms(50)
+        world.move(motion)
+        world.pass_ms(100 + 1e3 * motion.duration)
+        world.be_silent(world.time.now + 300 * MS)
+        world.pass_ms(290)
+        world.deactivate() if order == "deactivate" else world.emergency(True)
+        ordered = world.time.now
+        world.pass_ms(1500)
+        found = judged(world, motion, ordered)
+    assert found.rest < 1.2, world.said
+    assert len(world.sent) > 1
+
+
 def test_a_slow_robot_of_a_speed_slider_is_not_taken_for_one_that_lags() -> None:
     """At its begin, 9 mrad behind, it was to be where the motion was at once: at five times its limit of velocity."""
     world, motion = a_world(Plant(speed_scaling=0.8))

@@ -177,6 +177,7 @@ class World:
         self._controller = SimulatedController(joints, start, plant.drive_lag, plant.speed_scaling)
         self._lost = 0
         self._repeats_from: int | None = None
+        self._silent_until = 0
         self._repeated: np.ndarray | None = None
         self._message_there = self._state_there = 0
         self._past = [(BEGIN - 1, np.array(start), np.zeros(len(joints)))]
@@ -254,6 +255,10 @@ class World:
         """Have the driver repeat where the joints are at a time."""
         self._repeats_from = begin
 
+    def be_silent(self, until: int) -> None:
+        """Have nobody hear of the joints until a time."""
+        self._silent_until = until
+
     def truth(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return times (ns), where the joints were told to be by their controller, and where they were, each ms."""
         self._record()
@@ -298,7 +303,7 @@ class World:
         velocity = velocity + plant.velocity_noise * self._noise.normal(size=len(position))
         there = now + int(self._noise.integers(*plant.state_way))
         self._state_there = max(there, self._state_there)
-        if self._noise.random() >= plant.loses_states:
+        if self._noise.random() >= plant.loses_states and now >= self._silent_until:
             message = JointState(
                 name=self.joints,
                 position=position.tolist(),

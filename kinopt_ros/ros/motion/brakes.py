@@ -61,6 +61,13 @@ def credible(setup: ServoSetup, state: RobotState) -> bool:
     return bool(believed.all()) and state.jumped(index, setup.robot) is None
 
 
+def is_heard(context: Context, setup: ServoSetup, state: RobotState) -> bool:
+    """Check whether it is known where a robot is."""
+    index = setup.variables
+    late = state.age[index].max() > context.parameter("servo.state_timeout")
+    return bool(state.known[index].all() and not late) and credible(setup, state)
+
+
 def commanded_of(running: Published) -> Commanded:
     """Return a motion that a controller does, in the time of the node's clock. It may begin a little later."""
     motion = trajectory_from_message(running.message)
@@ -144,7 +151,7 @@ def brake_in(
     """
     told = commanded.at(state.seen(setup.variables, now)).velocity
     moves = (np.abs(told) > _PASSES * setup.unscaled.velocity).any()
-    if moves and _is_heard(context, setup, state) and stands(setup, state):
+    if moves and is_heard(context, setup, state) and stands(setup, state):
         return brake_where_it_stands(setup, commanded, state, now)
     states, times = _where(setup, commanded, state, now, context)
     return brake_from_any(setup, states, None if times is None else (commanded, *times), soon)
@@ -154,13 +161,6 @@ def _now(context: Context) -> int:
     return int(context.node.get_clock().now().nanoseconds)
 
 
-def _is_heard(context: Context, setup: ServoSetup, state: RobotState) -> bool:
-    """Check whether it is known where a robot is."""
-    index = setup.variables
-    late = state.age[index].max() > context.parameter("servo.state_timeout")
-    return bool(state.known[index].all() and not late) and credible(setup, state)
-
-
 def _where(
     setup: ServoSetup, commanded: Commanded, state: RobotState, now: int, context: Context
 ) -> tuple[list[MotionState], tuple[int, int] | None]:
@@ -168,7 +168,7 @@ def _where(
     is; None if they are not in it."""
     index = setup.variables
     behind = float(state.behind[index].max())
-    if not _is_heard(context, setup, state):  # it is in the motion, and may be a little behind
+    if not is_heard(context, setup, state):  # it is in the motion, and may be a little behind
         return [commanded.at(now - late) for late in (LAG, LAG // 2, 0)], (now - LAG, now)
     lead = round(behind * NANOSECONDS_PER_SECOND)
     found = _times_in(setup, commanded, state, now - lead, context.parameter("servo.tracking_tolerance"))

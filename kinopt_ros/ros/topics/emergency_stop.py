@@ -12,7 +12,7 @@ from kinopt_ros.planning.servo.setup import PATIENCE, ServoSetup, servo_setup
 from kinopt_ros.planning.servo.stop import LEAD, is_at_rest_sooner, quickest_stop
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import sentence_of, trajectory_message
-from kinopt_ros.ros.motion.brakes import brake_as_measured, brake_in, brake_where_it_stands, credible, stands
+from kinopt_ros.ros.motion.brakes import brake_as_measured, brake_in, brake_where_it_stands, is_heard, stands
 from kinopt_ros.ros.motion.drives import is_there
 from kinopt_ros.ros.motion.lost import slows_down_in
 from kinopt_ros.ros.motion.output import MotionOutput
@@ -38,6 +38,8 @@ LEADS = (LEAD, 4 * LEAD, 16 * LEAD)
 until it is sent."""
 _SOON = 1.5
 """As ``soon`` of brakes: an emergency may pull harder than a cancel."""
+_UNSURE = 60 * 10**9
+"""Time after the end of a motion in which a robot that nobody hears of may still be in it, ns."""
 _STILL_SENT = ("position limits", "velocity limits", "acceleration limits", "jerk limits")
 """Checks that the stop of one of this node's motions may fail and still be sent.
 
@@ -170,7 +172,9 @@ class EmergencyStop:
         if self._is_elsewhere(setup, state, published, now, one):
             return self._brake_as_measured(claim, setup, state, published, now, one.brakes)
         if now >= published.end:
-            return ""
+            # A controller that slows motions down may still do it.
+            over = now >= published.end + _UNSURE or is_heard(self._context, setup, state)
+            return "" if over else "nobody has said lately whether the robot is at the end of its motion"
         if one.brakes:
             # Its end is known, its way is not: another one would begin beside it, and lead farther.
             self._will_rest(published.end, published.trajectory)
@@ -187,11 +191,9 @@ class EmergencyStop:
         """Check whether the robot is not in the motion that was published, or not at the time that the node reckons
         with, as far as it is known where it is; when a brake begins, or a motion without a stamp, is up to the
         controller."""
-        index, context = setup.variables, self._context
-        if not state.known[index].all() or state.age[index].max() > context.parameter("servo.state_timeout"):
+        context = self._context
+        if not is_heard(context, setup, state):
             return False  # what was commanded is known
-        if not credible(setup, state):
-            return False
         tolerance = context.parameter("servo.tracking_tolerance")
         if one.brakes:
             return not slows_down_in(published, setup, state, now, tolerance)
