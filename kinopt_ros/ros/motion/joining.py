@@ -6,7 +6,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from kinopt_ros.planning.servo.commanded import Commanded
 from kinopt_ros.robot.turns import apart, continuous_joints
 from kinopt_ros.ros.messages.conversions import trajectory_from_message
-from kinopt_ros.ros.motion.drives import ALIKE, THERE
+from kinopt_ros.ros.motion.drives import THERE
 from kinopt_ros.ros.motion.published import QUINTIC, Published
 from kinopt_ros.ros.robot.joint_states import RobotState
 from kinopt_ros.trajectory.interpolation import evaluate
@@ -17,6 +17,8 @@ _SHARE = 0.5
 """Share of a limit of acceleration that is left for joining."""
 _SOONER, _SOONEST = 0.75, 0.02
 """Factor between two times to join in that are tried, and the least one, s."""
+_BESIDE = 1e-3
+"""How far a controller that is in time may be beside the motion that was verified, rad or m."""
 _LOOKS = 12
 """Number of places at which a controller's way is compared with the motion."""
 
@@ -29,8 +31,7 @@ def joined(
     A robot that is measured behind its motion may lag by its drives, and its controller is in time. Or its controller
     slows the motion down, and would be set on to where it should be. What was measured does not tell the two apart. So
     the motion begins, for the controller, as much later as it takes from wherever that is; but no later than a
-    controller that is in time does the same motion, as that alone was verified, to within
-    ``drives.ALIKE``.
+    controller that is in time does the same motion, as that alone was verified, to within 1 mrad or mm.
 
     Args:
         message: the motion, with a stamp; it begins as the other one goes on.
@@ -53,7 +54,7 @@ def joined(
     start = message.header.stamp.sec * NANOSECONDS_PER_SECOND + message.header.stamp.nanosec
     motion = Commanded(trajectory_from_message(message), start, start, start)
     seconds = min(needed, longest)
-    while seconds > _SOONEST and _deviates(motion, now, seconds) > ALIKE:
+    while seconds > _SOONEST and _deviates(motion, now, seconds) > _BESIDE:
         seconds *= _SOONER
     first = now + round(seconds * NANOSECONDS_PER_SECOND)
     there = motion.at(first)

@@ -98,9 +98,9 @@ def test_a_robot_that_a_slider_slows_down_does_not_jump(slider: float) -> None:
     one, other = Leaves(controller(slider), 0.0), Leaves(controller(slider), 0.0)
     assert step(one.way(one.message)) > 3.0, "nothing is to be mended"
     way = other.way(joined(other.message, other.running, MOST_DELAY, other.state, other.now))
-    assert step(way) < 1.3
+    assert step(way) < 1.6
     acceleration = np.diff(way, 2, axis=0) / 1e-6 / LIMITS.acceleration[INDEX]
-    assert np.abs(acceleration).max() < 3.0
+    assert np.abs(acceleration).max() < 5.0
 
 
 def test_a_robot_that_is_in_its_motion_gets_all_of_the_next() -> None:
@@ -114,7 +114,7 @@ def test_a_robot_whose_drives_lag_does_the_same_motion(behind: float) -> None:
     message = joined(other.message, other.running, MOST_DELAY, other.state, other.now)
     assert len(message.points) < len(one.message.points)
     ways = one.way(one.message), other.way(message)
-    assert np.abs(ways[0] - ways[1]).max() < 2.5e-3
+    assert np.abs(ways[0] - ways[1]).max() < 1.2e-3
 
 
 def test_the_end_of_a_motion_that_is_over_sooner_is_joined_as_slowly() -> None:
