@@ -51,6 +51,9 @@ limit of acceleration."""
 _LEAST_BAD = ((1.5, 1.09), (2.0, 1.3), (4.0, 2.0), (np.inf, np.inf))
 """The same, without regard to where joints go on their way. What goes on at speed just before its limit cannot stay
 inside: it is not torn back."""
+_OUTSIDE, _HARDEST_OF_ALL = 0.1, 4.0
+"""How far beyond position limits such a brake may go, rad or m, rather than pull harder; and the share of a limit of
+acceleration that is enough in any case."""
 _KEPT = 1.0 + 1e-6
 _SAME = 1e-9
 _X = np.linspace(0.0, 1.0, 21)[1:, None]
@@ -204,15 +207,22 @@ def _between_lengths(shortest: float, longest: float) -> Annotated[Float64, "G"]
 
 def _least_bad(ways: "_Ways") -> JointTrajectory:
     """Return the brake that goes the least too far of those that pull no harder than has to be."""
+    found: tuple[float, JointTrajectory] | None = None
     for harder, faster in _LEAST_BAD:
         lower, upper = ways.kept(harder, faster)
         lower, upper = np.maximum(lower, ways.lower), np.minimum(upper, ways.upper)
         possible = (lower <= upper + _SAME).all(axis=1)
-        if possible.any():
+        if not possible.any():
+            continue
+        rests = np.clip(ways.inside_most(), lower, upper)
+        best = int(np.argmin(np.where(possible, ways.too_far(rests), np.inf)))
+        outside = float(ways.outside(rests)[best])
+        if found is None or outside < found[0]:
+            found = outside, ways.brake(best, rests[best])
+        if outside <= _OUTSIDE or harder >= _HARDEST_OF_ALL:
             break
-    rests = np.clip(ways.inside_most(), lower, upper)
-    best = int(np.argmin(np.where(possible, ways.too_far(rests), np.inf)))
-    return ways.brake(best, rests[best])
+    assert found is not None  # the last ones do anything
+    return found[1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -326,6 +336,13 @@ class _Ways:
         position = given + slope * rests[:, None, None]
         lower, upper = np.maximum(self.lowest, self.lower), np.minimum(self.highest, self.upper)
         beyond = np.maximum(position - upper[:, None, None], lower[:, None, None] - position)
+        return np.asarray(np.maximum(beyond.max(axis=(1, 2, 3)), 0.0))
+
+    def outside(self, rests: Annotated[Float64, "G n"]) -> Annotated[Float64, "G"]:
+        """Return how far the ways to some places go beyond position limits, rad or m."""
+        given, slope = self._parts[0]
+        position = given + slope * rests[:, None, None]
+        beyond = np.maximum(position - self.upper, self.lower - position)
         return np.asarray(np.maximum(beyond.max(axis=(1, 2, 3)), 0.0))
 
     def _gently(self) -> Annotated[Float64, "G n"]:

@@ -13,6 +13,8 @@ from kinopt_ros.trajectory.interpolation import evaluate
 from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory as Motion
 
+JOINS = 1.0
+"""Longest time in which a controller may join a motion, s: robots of low limits of acceleration need it."""
 _SHARE = 0.5
 """Share of a limit of acceleration that is left for joining."""
 _SOONER, _SOONEST = 0.75, 0.02

@@ -29,6 +29,7 @@ from kinopt_ros.problems.builder import resolve_chain
 from kinopt_ros.robot.variables import one_variable_each
 from kinopt_ros.ros.context import Context, assumed_default, moving
 from kinopt_ros.ros.messages.conversions import said, sentence_of, status_message, trajectory_message
+from kinopt_ros.ros.motion.joining import JOINS
 from kinopt_ros.ros.motion.last_look import (
     PlannedFor,
     check_can_be_left,
@@ -54,7 +55,6 @@ from kinopt_ros.ros.requests.servo_commands import (
 )
 from kinopt_ros.ros.robot.joint_states import RobotState
 from kinopt_ros.ros.robot.loader import LoadedRobot
-from kinopt_ros.ros.robot.parameters import MOST_DELAY
 from kinopt_ros.ros.robot.tips import tip_of
 from kinopt_ros.ros.serving.defects import log_defect
 from kinopt_ros.solvers.readiness import check_ready
@@ -73,8 +73,6 @@ _SAY_MISSED = 3
 """Motions in a row that may come too late before that is reported."""
 _FORGET = 0.98
 """Factor per period by which the expected time of a step decays."""
-_JOINS = 500_000_000
-"""Time in which a robot that is beside the motion that it leaves joins servo's, ns."""
 CLEARANCE_RANGE = 0.1
 """Largest clearance that is reported, m."""
 _SETUP = (
@@ -341,7 +339,7 @@ class ServoTopic:
         self._before = self._output.published
         if begin is not None:
             check_keeps_stamps(begin, setup, state, now)
-            self._joins_until = now + _JOINS
+            self._joins_until = now + round(JOINS * NANOSECONDS_PER_SECOND)
             self._session = Session(setup, begin, goes_on=True)
             return
         check_is_at_rest(setup.robot, state, index.tolist())
@@ -427,8 +425,8 @@ class ServoTopic:
         unchecked = "With parameter servo.avoid_collisions: false the robot moves unchecked"
         # Later no longer than it does what was wanted: then it brakes.
         now = self._now()
-        left = MOST_DELAY if now < self._joins_until else (turn - now) / NANOSECONDS_PER_SECOND
-        joins = min(left, MOST_DELAY) if goes_on else 0.0
+        left = JOINS if now < self._joins_until else (turn - now) / NANOSECONDS_PER_SECOND
+        joins = min(left, JOINS) if goes_on else 0.0
         planned = PlannedFor(loaded, state.q, setup.scene, setup.clearance, unchecked, joins, goes_on)
         try:
             return claim.publish(

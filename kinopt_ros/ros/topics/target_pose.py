@@ -39,6 +39,7 @@ from kinopt_ros.ros.messages.conversions import (
     status_message,
     trajectory_message,
 )
+from kinopt_ros.ros.motion.joining import JOINS
 from kinopt_ros.ros.motion.last_look import (
     AWAY,
     PlannedFor,
@@ -55,7 +56,6 @@ from kinopt_ros.ros.motion.watched import WatchedMotions
 from kinopt_ros.ros.robot import parameters
 from kinopt_ros.ros.robot.joint_states import RobotState
 from kinopt_ros.ros.robot.loader import LoadedRobot
-from kinopt_ros.ros.robot.parameters import MOST_DELAY
 from kinopt_ros.ros.robot.tips import tip_of
 from kinopt_ros.ros.serving.defects import error_status
 from kinopt_ros.status import Status
@@ -248,7 +248,7 @@ class TargetPoseTopic:
             names = robot.variable_names
             assumed = assumed_default([names[i] for i in np.flatnonzero(~state.known)])
             report.status.message = said(report.status.message, assumed)
-        joins = 0.0 if left is None else MOST_DELAY
+        joins = 0.0 if left is None else JOINS
         planned = PlannedFor(
             loaded, start, problem.scene, problem.clearance, _ALLOWED, joins, goes_on=left is not None
         )

@@ -13,10 +13,9 @@ from kinopt_ros.planning.servo.setup import servo_setup
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.ros.client.simulated_actions import given
 from kinopt_ros.ros.messages.conversions import trajectory_message
-from kinopt_ros.ros.motion.joining import joined
+from kinopt_ros.ros.motion.joining import JOINS, joined
 from kinopt_ros.ros.motion.published import Published
 from kinopt_ros.ros.robot.joint_states import JointStates
-from kinopt_ros.ros.robot.parameters import MOST_DELAY
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory as Motion
 from kinopt_ros.trajectory.simulated_controller import SimulatedController
 
@@ -97,7 +96,7 @@ def controller(slider: float = 1.0) -> SimulatedController:
 def test_a_robot_that_a_slider_slows_down_does_not_jump(slider: float) -> None:
     one, other = Leaves(controller(slider), 0.0), Leaves(controller(slider), 0.0)
     assert step(one.way(one.message)) > 3.0, "nothing is to be mended"
-    way = other.way(joined(other.message, other.running, MOST_DELAY, other.state, other.now))
+    way = other.way(joined(other.message, other.running, JOINS, other.state, other.now))
     assert step(way) < 1.6
     acceleration = np.diff(way, 2, axis=0) / 1e-6 / LIMITS.acceleration[INDEX]
     assert np.abs(acceleration).max() < 5.0
@@ -105,13 +104,13 @@ def test_a_robot_that_a_slider_slows_down_does_not_jump(slider: float) -> None:
 
 def test_a_robot_that_is_in_its_motion_gets_all_of_the_next() -> None:
     world = Leaves(controller(), 0.0)
-    assert joined(world.message, world.running, MOST_DELAY, world.state, world.now) is world.message
+    assert joined(world.message, world.running, JOINS, world.state, world.now) is world.message
 
 
 @pytest.mark.parametrize("behind", [0.005, 0.03])
 def test_a_robot_whose_drives_lag_does_the_same_motion(behind: float) -> None:
     one, other = Leaves(controller(), behind), Leaves(controller(), behind)
-    message = joined(other.message, other.running, MOST_DELAY, other.state, other.now)
+    message = joined(other.message, other.running, JOINS, other.state, other.now)
     assert len(message.points) < len(one.message.points)
     ways = one.way(one.message), other.way(message)
     assert np.abs(ways[0] - ways[1]).max() < 1.2e-3
@@ -121,14 +120,14 @@ def test_the_end_of_a_motion_that_is_over_sooner_is_joined_as_slowly() -> None:
     world = Leaves(controller(0.94), 0.0)
     world.message.points = world.message.points[:2]
     end = world.message.points[-1]
-    first, *_, last = 2 * joined(world.message, world.running, MOST_DELAY, world.state, world.now).points
+    first, *_, last = 2 * joined(world.message, world.running, JOINS, world.state, world.now).points
     np.testing.assert_allclose(last.positions, end.positions, atol=1e-12)
     stamp = world.message.header.stamp.sec * 10**9 + world.message.header.stamp.nanosec
     later = stamp + first.time_from_start.sec * 10**9 + first.time_from_start.nanosec - world.now
-    assert 20 * MS < later <= MOST_DELAY * 1e9
+    assert 20 * MS < later <= JOINS * 1e9
 
 
 def test_of_a_controller_that_was_handed_its_motion_nobody_knows_where_it_is() -> None:
     world = Leaves(controller(0.94), 0.0)
     handed = Published(world.running.message, PANDA, BEGIN, SimpleNamespace(over=False))
-    assert joined(world.message, handed, MOST_DELAY, world.state, world.now) is world.message
+    assert joined(world.message, handed, JOINS, world.state, world.now) is world.message
