@@ -74,7 +74,7 @@ def test_whichever_way_a_brake_takes_it_keeps_the_limits_from_any_state(seed: in
         faster, harder = done(setup, brake, position + spent * way * velocity, velocity)
         # What goes on at speed just before its limit goes through it, and is not torn back more than is needed to stay
         # within 0.1 rad of it.
-        assert faster < (KEPT if room else 2.2)
+        assert faster < (KEPT if room else 2.5)
         assert harder < (KEPT if room else 4.6)
 
 
