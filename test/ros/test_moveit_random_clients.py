@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from kinopt_ros.bench.node import moveit_load
 from kinopt_ros.bench.node.moveit_load import answered_all, measure_moveit
+from kinopt_ros.ros.client.client import NodeTimeoutError
 
 pytest.importorskip("coal")
 pytestmark = pytest.mark.timeout(1200)  # a compiler may be at work on a new and busy machine
@@ -44,6 +46,19 @@ def test_memory_is_bounded(result: dict[str, Any]) -> None:
     assert memory["max_mib"] - memory["first_mib"] < MORE_MEMORY
     assert result["threads"]["max"] - result["threads"]["first"] < 64
     assert result["file_descriptors"]["max"] - result["file_descriptors"]["first"] < 64
+
+
+def test_a_client_that_breaks_off_is_no_success(
+    ros: None, moveit: Any, control_msgs: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Seven of eight had, at their begin, and an hour of the eighth counted as one of all."""
+
+    def breaks(self: Any, name: str, request: Any) -> None:
+        raise TypeError("no capsule")
+
+    monkeypatch.setattr(moveit_load._Sender, "_ask", breaks)
+    with pytest.raises(NodeTimeoutError, match="broke off: TypeError: no capsule"):
+        measure_moveit(2, 60.0, SEED)
 
 
 def test_a_lost_answer_is_no_success() -> None:

@@ -6,7 +6,7 @@ Each request must be answered, and each goal must end; what the answers say is t
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from typing import Any
 
@@ -51,7 +51,7 @@ def measure_moveit(
     Raises:
         InvalidRequestError: no client, or no time.
         MissingPackageError: moveit_msgs or control_msgs is not there.
-        NodeTimeoutError: the node did not start.
+        NodeTimeoutError: the node did not start, or a client broke off.
     """
     if clients < 1 or not duration > 0.0:
         raise InvalidRequestError(
@@ -107,6 +107,7 @@ def _under_load(
     for sender in senders:
         sender.start()
     while any(sender.is_alive() for sender in senders) and process.running:
+        _check(senders)
         elapsed = time.monotonic() - begin
         samples.append((elapsed, *used(process.pid)))
         report(min(elapsed / duration, 1.0))
@@ -118,9 +119,7 @@ def _under_load(
     for sender in senders:
         names.update(sender.answered)
         codes.update(sender.codes)
-    failed = [sender.failure for sender in senders if sender.failure]
-    if failed:
-        raise NodeTimeoutError(failed[0])
+    _check(senders)
     return {
         "clients": clients,
         "duration_s": duration,
@@ -133,6 +132,13 @@ def _under_load(
     }
 
 
+def _check(senders: "Sequence[_Sender]") -> None:
+    """Raise NodeTimeoutError if a client cannot go on: nobody would ask what it should have asked."""
+    failed = [sender.failure for sender in senders if sender.failure]
+    if failed:
+        raise NodeTimeoutError("; ".join(failed))
+
+
 class _Sender(threading.Thread):
     """One client."""
 
@@ -143,53 +149,60 @@ class _Sender(threading.Thread):
         self.codes: Counter[str] = Counter()
         self.lost: list[str] = []
         self.failure = ""
-        self._number, self._seed, self._begin, self._end = number, seed, begin, end
+        self._number, self._begin, self._end = number, begin, end
+        # Here, not on the thread: rclpy cannot load a type on two at once.
+        from kinopt_ros.bench.node.moveit_requests import MoveItRequests
+
+        self._requests = MoveItRequests(seed)
+        self._node = Node(f"moveit_client_{number}")
+        self._executor = SingleThreadedExecutor()
+        self._executor.add_node(self._node)
+        self._services: dict[str, Any] = {
+            name: self._node.create_client(kind, name, qos_profile=_DEEP)
+            for name, (kind, _) in self._requests.services.items()
+        }
+        self._actions: dict[str, Any] = {
+            name: ActionClient(
+                self._node,
+                kind,
+                name,
+                goal_service_qos_profile=_DEEP,
+                result_service_qos_profile=_DEEP,
+                cancel_service_qos_profile=_DEEP,
+            )
+            for name, (kind, _) in self._requests.actions.items()
+        }
+        self._topics: dict[str, Any] = {
+            name: self._node.create_publisher(kind, name, 10)
+            for name, (kind, _) in self._requests.topics.items()
+        }
 
     def run(self) -> None:
         """Send until the time is up, one request after the other."""
-        from kinopt_ros.bench.node.moveit_requests import MoveItRequests
-
-        requests = MoveItRequests(self._seed)
-        node = Node(f"moveit_client_{self._number}")
-        self._executor = SingleThreadedExecutor()
-        self._executor.add_node(node)
         try:
-            self._services: dict[str, Any] = {
-                name: node.create_client(kind, name, qos_profile=_DEEP)
-                for name, (kind, _) in requests.services.items()
-            }
-            self._actions: dict[str, Any] = {
-                name: ActionClient(
-                    node,
-                    kind,
-                    name,
-                    goal_service_qos_profile=_DEEP,
-                    result_service_qos_profile=_DEEP,
-                    cancel_service_qos_profile=_DEEP,
-                )
-                for name, (kind, _) in requests.actions.items()
-            }
-            topics = {
-                name: node.create_publisher(kind, name, 10) for name, (kind, _) in requests.topics.items()
-            }
-            if not self._find():
-                return
-            while time.monotonic() < self._end:
-                share = requests.random.random()
-                if share < _TOPICS:
-                    name = requests.random.choice([*topics])
-                    topics[name].publish(requests.topics[name][1]())
-                    self.answered[name] += 1
-                    self._executor.spin_once(timeout_sec=0.01)
-                elif share < _TOPICS + _ACTIONS:
-                    name = requests.random.choice([*self._actions])
-                    self._act(name, requests)
-                else:
-                    name = requests.random.choice([*self._services])
-                    self._ask(name, requests.services[name][1]())
+            if self._find():
+                while time.monotonic() < self._end:
+                    self._send_one()
+        except Exception as error:  # who measures has to hear of it: nobody asked anything after that
+            self.failure = f"client {self._number} broke off: {type(error).__name__}: {error}"
         finally:
             self._executor.shutdown(timeout_sec=0.0)
-            node.destroy_node()
+            self._node.destroy_node()
+
+    def _send_one(self) -> None:
+        requests = self._requests
+        share = requests.random.random()
+        if share < _TOPICS:
+            name = requests.random.choice([*self._topics])
+            self._topics[name].publish(requests.topics[name][1]())
+            self.answered[name] += 1
+            self._executor.spin_once(timeout_sec=0.01)
+        elif share < _TOPICS + _ACTIONS:
+            name = requests.random.choice([*self._actions])
+            self._act(name, requests)
+        else:
+            name = requests.random.choice([*self._services])
+            self._ask(name, requests.services[name][1]())
 
     def _find(self) -> bool:
         """Wait until the node answers: it drops answers to clients that it has not discovered yet."""
