@@ -4,10 +4,11 @@ import numpy as np
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from kinopt_ros.planning.servo.commanded import Commanded
+from kinopt_ros.planning.servo.setup import servo_setup
 from kinopt_ros.robot.turns import apart, continuous_joints
 from kinopt_ros.ros.messages.conversions import trajectory_from_message
 from kinopt_ros.ros.motion.drives import THERE
-from kinopt_ros.ros.motion.published import QUINTIC, Published
+from kinopt_ros.ros.motion.published import QUINTIC, SLOWER, Published, slowed_down
 from kinopt_ros.ros.robot.joint_states import RobotState
 from kinopt_ros.trajectory.interpolation import evaluate
 from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND
@@ -30,10 +31,13 @@ def joined(
 ) -> JointTrajectory:
     """Return a motion that leaves another one without the points that a controller cannot join without a step.
 
-    A robot that is measured behind its motion may lag by its drives, and its controller is in time. Or its controller
-    slows the motion down, and would be set on to where it should be. What was measured does not tell the two apart. So
-    the motion begins, for the controller, as much later as it takes from wherever that is; but no later than a
-    controller that is in time does the same motion, as that alone was verified, to within 1 mrad or mm.
+    A robot that is slower than its motion is slowed down by its controller, which would be set on to where it should
+    be; and one whose motion had no stamp began with that later than the node reckons. So the motion begins, for such a
+    controller, as much later as it takes from wherever that is; but no later than a controller that is in time does the
+    same motion, as that alone was verified, to within 1 mrad or mm.
+
+    All others get all of it: they lag by their drives, and a controller that goes to its first point from where the
+    robot is *measured*, as joint_trajectory_controller does by default, would set it back by that.
 
     Args:
         message: the motion, with a stamp; it begins as the other one goes on.
@@ -51,6 +55,9 @@ def joined(
     told = left.at(state.seen(index, now)).position
     beside = apart(state.q[index] - told, continuous_joints(robot, joints))
     if not state.known[index].all() or beside.max() <= THERE:
+        return message
+    setup = servo_setup(robot, robot.root_link, robot.root_link, joints)
+    if running.stamped and not slowed_down(left, setup, state, now)[2] < SLOWER:
         return message
     needed = float(np.sqrt(QUINTIC * beside / (_SHARE * robot.limits.acceleration[index])).max())
     start = message.header.stamp.sec * NANOSECONDS_PER_SECOND + message.header.stamp.nanosec
