@@ -2,10 +2,9 @@
 
 Follows ros2_controllers (joint_trajectory_controller with interpolate_from_desired_state, which is off by default): a
 trajectory replaces the one before as a whole; until its first point counts, the way leads there from where the joints
-were told to be; points of positions only are joined
-by lines, of positions and velocities by cubics, with accelerations, too, by quintics; after the last point the joints
-stay. A speed scaling slows motions down, as the speed slider of a robot does: the time of a motion goes on more slowly,
-from when that came. No clock is read here.
+were told to be; points of positions only are joined by lines, of positions and velocities by cubics, with
+accelerations, too, by quintics; after the last point the joints stay. A speed scaling slows motions down, as the speed
+slider of a robot does: the time of a motion goes on more slowly, from when that came. No clock is read here.
 """
 
 import math

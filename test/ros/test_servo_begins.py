@@ -146,6 +146,7 @@ def test_servo_ends_the_motion_that_it_takes_over() -> None:
     limits = (SETUP.limits.velocity, SETUP.limits.acceleration, SETUP.limits.jerk)
     before = point_to_point(ARM, PANDA.default_q[:7], PANDA.default_q[:7] + 1.0, *limits)
     message = trajectory_message(before, "panda_link0")
+    message.header.stamp.sec, message.header.stamp.nanosec = divmod(10 * SECOND - SECOND // 5, SECOND)
     one = Published(message, PANDA, 10 * SECOND - SECOND // 5)
     there = one.commanded(ARM)
     assert there is not None
@@ -166,13 +167,35 @@ def test_servo_ends_the_motion_that_it_takes_over() -> None:
     assert session.advance(SETUP, 10 * SECOND + SECOND // 50, state.q, zero).motion is None
 
 
+def test_servo_does_not_take_over_from_a_motion_without_a_stamp() -> None:
+    """It began when its controller got it: what left it at a time of the node's clock set the robot on by 60 mrad."""
+    limits = (SETUP.limits.velocity, SETUP.limits.acceleration, SETUP.limits.jerk)
+    before = point_to_point(ARM, PANDA.default_q[:7], PANDA.default_q[:7] + 1.0, *limits)
+    state = measured(0.0)
+    for stamped in (True, False):
+        message = trajectory_message(before, "panda_link0")
+        start = 10 * SECOND - SECOND // 5
+        if stamped:
+            message.header.stamp.sec, message.header.stamp.nanosec = divmod(start, SECOND)
+        one = Published(message, PANDA, start)
+        there = one.commanded(ARM)
+        assert there is not None
+        now = there.at(10 * SECOND)
+        state.q[:7], state.velocity[:7] = now.position, now.velocity
+        if stamped:
+            assert begin(state, one).goes_on
+        else:
+            with pytest.raises(StartStateError, match="began when its controller got it"):
+                begin(state, one)
+
+
 def sending(now: list[int], followed: int | None, *published: Published) -> Any:
     """A servo about to send its first motion."""
     servo: Any = ServoTopic.__new__(ServoTopic)
     servo._now = lambda: now[0]
     servo._closed = False
     servo._loaded = SimpleNamespace(model=PANDA)
-    servo._followed, servo._output, servo._joins_until = followed, Output(*published), 0
+    servo._followed, servo._output = followed, Output(*published)
     return servo
 
 
@@ -185,7 +208,7 @@ def test_a_motion_that_was_replaced_by_a_brake_is_not_left(replaced: bool) -> No
     there = Published(message, PANDA, 10 * SECOND + (SECOND // 10 if replaced else 0))
     servo = sending([10 * SECOND], 10 * SECOND, there)
     servo._claim = SimpleNamespace(publish=lambda message, planned, keep, agreed: agreed())
-    sent = servo._send(SETUP, measured(0.0), message, True, 11 * SECOND, 11 * SECOND)
+    sent = servo._send(SETUP, measured(0.0), message, True, 11 * SECOND)
     assert sent is not replaced
 
 
@@ -204,7 +227,7 @@ def test_a_motion_is_not_sent_after_the_time_at_which_it_begins_to_move(late: bo
 
     servo._claim = SimpleNamespace(publish=publish)
     message = trajectory_message(begin(measured(0.0)).commanded.trajectory, "panda_link0")
-    assert servo._send(SETUP, measured(0.0), message, False, leave, leave) is not late
+    assert servo._send(SETUP, measured(0.0), message, False, leave) is not late
     assert len(sent) == (not late)
 
 

@@ -4,11 +4,10 @@ import numpy as np
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from kinopt_ros.planning.servo.commanded import Commanded
-from kinopt_ros.planning.servo.setup import servo_setup
 from kinopt_ros.robot.turns import apart, continuous_joints
 from kinopt_ros.ros.messages.conversions import trajectory_from_message
 from kinopt_ros.ros.motion.drives import THERE
-from kinopt_ros.ros.motion.published import QUINTIC, SLOWER, Published, slowed_down
+from kinopt_ros.ros.motion.published import QUINTIC, Published
 from kinopt_ros.ros.robot.joint_states import RobotState
 from kinopt_ros.trajectory.interpolation import evaluate
 from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND
@@ -31,13 +30,13 @@ def joined(
 ) -> JointTrajectory:
     """Return a motion that leaves another one without the points that a controller cannot join without a step.
 
-    A robot that is slower than its motion is slowed down by its controller, which would be set on to where it should
-    be; and one whose motion had no stamp began with that later than the node reckons. So the motion begins, for such a
-    controller, as much later as it takes from wherever that is; but no later than a controller that is in time does the
-    same motion, as that alone was verified, to within 1 mrad or mm.
+    A motion without a stamp began when its controller got it, later than the node reckons. So what leaves it begins,
+    for the controller, as much later as it takes from wherever that is; but no later than a controller that is in time
+    does the same motion, as that alone was verified, to within 1 mrad or mm.
 
-    All others get all of it: they lag by their drives, and a controller that goes to its first point from where the
-    robot is *measured*, as joint_trajectory_controller does by default, would set it back by that.
+    What leaves a motion with a stamp is given whole: who is beside that lags by its drives, and a controller that goes
+    to its first point from where the robot is *measured*, as joint_trajectory_controller does by default, would set it
+    back by that.
 
     Args:
         message: the motion, with a stamp; it begins as the other one goes on.
@@ -48,16 +47,13 @@ def joined(
     """
     joints = tuple(message.joint_names)
     left = running.commanded(joints)
-    if left is None:
+    if left is None or running.stamped:
         return message
     robot = running.robot
     index = np.array([robot.variable_index[name] for name in joints])
     told = left.at(state.seen(index, now)).position
     beside = apart(state.q[index] - told, continuous_joints(robot, joints))
     if not state.known[index].all() or beside.max() <= THERE:
-        return message
-    setup = servo_setup(robot, robot.root_link, robot.root_link, joints)
-    if running.stamped and not slowed_down(left, setup, state, now)[2] < SLOWER:
         return message
     needed = float(np.sqrt(QUINTIC * beside / (_SHARE * robot.limits.acceleration[index])).max())
     start = message.header.stamp.sec * NANOSECONDS_PER_SECOND + message.header.stamp.nanosec

@@ -29,7 +29,7 @@ LATEST_BEGIN, LOOK_EVERY = 500_000_000, 2_500_000
 """How far a controller may be behind a motion, ns, and the time between two looks at where it is."""
 _DRIVE = 15_000_000
 """How far behind its motion a robot is by its drives in any case, ns."""
-SLOWER = 0.93
+_SLOWER = 0.93
 """Share of a motion's velocity below which it is slowed down."""
 QUINTIC = 10.0 / np.sqrt(3.0)
 """Largest acceleration of a quintic from rest to rest over 1 rad in 1 s, rad/s^2."""
@@ -198,30 +198,16 @@ def check_keeps_stamps(motion: Commanded, setup: ServoSetup, state: RobotState, 
             "the robot is ahead of the motion that it is in, as by a controller that does not keep the stamps of "
             "trajectories: what leaves the motion would set it back. Parameter start_delay: 0.0 is for such controllers"
         )
-    late, beside, share = slowed_down(motion, setup, state, now, _DRIVE)
-    if beside + ALIKE < away and share < SLOWER:
+    times = then - np.arange(_DRIVE, LATEST_BEGIN, LOOK_EVERY)
+    position, velocity, _ = motion.at_all(times)
+    beside = setup.away(measured, position).max(axis=1)
+    best = int(np.argmin(beside))
+    if beside[best] + ALIKE < away and share_of(velocity[best], setup, state) < _SLOWER:
+        late = (then - int(times[best])) / NANOSECONDS_PER_SECOND
         raise StartStateError(
             f"the robot is {late:.2g} s behind the motion that it is in, and slower, as by a controller that slows "
             "motions down: what leaves the motion would set it on. Wait until that one is over"
         )
-
-
-def slowed_down(
-    motion: Commanded, setup: ServoSetup, state: RobotState, now: int, least: int = 0
-) -> tuple[float, float, float]:
-    """Return how late a robot is in a motion that it is in, s, ``least`` (ns) at least; how far it is beside where that
-    was then, rad or m; and the share of its velocity there that it has (NaN: too slow to say). Drives that lag have that
-    velocity; controllers that slow motions down have not.
-
-    Arguments as of ``check_keeps_stamps``.
-    """
-    then = state.seen(setup.variables, now)
-    times = then - np.arange(least, LATEST_BEGIN, LOOK_EVERY)
-    position, velocity, _ = motion.at_all(times)
-    beside = setup.away(state.q[setup.variables], position).max(axis=1)
-    best = int(np.argmin(beside))
-    late = (then - int(times[best])) / NANOSECONDS_PER_SECOND
-    return late, float(beside[best]), share_of(velocity[best], setup, state)
 
 
 def check_clock(state: RobotState, setup: ServoSetup, earliest: float = EARLIEST) -> None:

@@ -18,7 +18,7 @@ import numpy as np
 from trajectory_msgs.msg import JointTrajectory
 
 from kinopt_msgs.msg import ServoStatus
-from kinopt_ros.errors import EnvironmentChangedError, KinoptError
+from kinopt_ros.errors import EnvironmentChangedError, KinoptError, StartStateError
 from kinopt_ros.planning.motion import check_begins_inside
 from kinopt_ros.planning.servo.commanded import begun
 from kinopt_ros.planning.servo.session import Session
@@ -29,7 +29,6 @@ from kinopt_ros.problems.builder import resolve_chain
 from kinopt_ros.robot.variables import one_variable_each
 from kinopt_ros.ros.context import Context, assumed_default, moving
 from kinopt_ros.ros.messages.conversions import said, sentence_of, status_message, trajectory_message
-from kinopt_ros.ros.motion.joining import JOINS
 from kinopt_ros.ros.motion.last_look import (
     PlannedFor,
     check_can_be_left,
@@ -60,7 +59,6 @@ from kinopt_ros.ros.serving.defects import log_defect
 from kinopt_ros.solvers.readiness import check_ready
 from kinopt_ros.status import Status
 from kinopt_ros.trajectory.braking import MotionState
-from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND
 from kinopt_ros.verification.sweep import least_clearance
 
 STATUS_SECONDS = 0.1
@@ -116,9 +114,6 @@ class ServoTopic:
         self._distrust = False
         """Whether commands have to pause before they count again: the robot did not follow, or there was an emergency
         stop."""
-        self._joins_until = 0
-        """Time until which the robot may be beside the motion that it left, ns of the node's clock; servo's own motions
-        leave each other too soon to fall behind."""
         self._followed: int | None = None
         """When the motion began that the next one leaves, ns of the node's clock, if it is not servo's own."""
         self._before: tuple[Published, ...] = ()
@@ -339,7 +334,11 @@ class ServoTopic:
         self._before = self._output.published
         if begin is not None:
             check_keeps_stamps(begin, setup, state, now)
-            self._joins_until = now + round(JOINS * NANOSECONDS_PER_SECOND)
+            if not all(one.stamped for one in self._before if one.start == begin.start):
+                raise StartStateError(
+                    "the robot is in a motion that began when its controller got it, as it has no stamp: nobody knows "
+                    "to some ms where it is, and servo would set it on. Wait until that one is over, or stop it"
+                )
             self._session = Session(setup, begin, goes_on=True)
             return
         check_is_at_rest(setup.robot, state, index.tolist())
@@ -393,8 +392,7 @@ class ServoTopic:
                         "servo.period)",
                     )
                 return
-            leave = step.commanded.leave - way
-            if not self._send(setup, state, message, session.goes_on, leave, step.commanded.turn):
+            if not self._send(setup, state, message, session.goes_on, step.commanded.leave - way):
                 if self._is_replaced():
                     self._session = None  # begin anew, from where the robot is
                 return
@@ -405,16 +403,10 @@ class ServoTopic:
         self._report(setup, state, step, command)
 
     def _send(
-        self,
-        setup: ServoSetup,
-        state: RobotState,
-        message: JointTrajectory,
-        goes_on: bool,
-        leave: int,
-        turn: int,
+        self, setup: ServoSetup, state: RobotState, message: JointTrajectory, goes_on: bool, leave: int
     ) -> bool:
-        """Send a motion in time (``leave``, ns of the node's clock) to come before it leaves the one before; return
-        whether it was sent. ``turn``: until when it does what was wanted.
+        """Send a motion in time (ns of the node's clock) to come before it leaves the one before; return whether it was
+        sent.
 
         If not, somebody else has the robot, or the scene has changed since the period began, or looking at the motion
         again took too long: the next period hears of it.
@@ -423,11 +415,7 @@ class ServoTopic:
         if claim is None or loaded is None:
             return False
         unchecked = "With parameter servo.avoid_collisions: false the robot moves unchecked"
-        # Later no longer than it does what was wanted: then it brakes.
-        now = self._now()
-        left = JOINS if now < self._joins_until else (turn - now) / NANOSECONDS_PER_SECOND
-        joins = min(left, JOINS) if goes_on else 0.0
-        planned = PlannedFor(loaded, state.q, setup.scene, setup.clearance, unchecked, joins, goes_on)
+        planned = PlannedFor(loaded, state.q, setup.scene, setup.clearance, unchecked, goes_on=goes_on)
         try:
             return claim.publish(
                 message,

@@ -93,13 +93,13 @@ def controller(slider: float = 1.0) -> SimulatedController:
     return SimulatedController(ARM, PANDA.default_q[INDEX], speed_scaling=slider)
 
 
-@pytest.mark.parametrize(("slider", "way"), [(0.9, None), (0.5, None), (1.0, 5 * MS), (1.0, 25 * MS)])
-def test_a_robot_that_is_slowed_down_or_began_later_does_not_jump(slider: float, way: int | None) -> None:
-    one, other = Leaves(controller(slider), 0.0, way), Leaves(controller(slider), 0.0, way)
+@pytest.mark.parametrize("way", [5 * MS, 25 * MS])
+def test_a_robot_whose_motion_began_when_it_came_does_not_jump(way: int) -> None:
+    one, other = Leaves(controller(), 0.0, way), Leaves(controller(), 0.0, way)
     before = step(one.way(one.message))
     assert before > 3.0, "nothing is to be mended"
     after = step(other.way(joined(other.message, other.running, JOINS, other.state, other.now)))
-    assert after < 0.2 * before
+    assert after < 0.3 * before
 
 
 def test_a_robot_that_is_in_its_motion_gets_all_of_the_next() -> None:
@@ -135,6 +135,6 @@ def test_the_end_of_a_motion_that_is_over_sooner_is_joined_as_slowly() -> None:
 
 
 def test_of_a_controller_that_was_handed_its_motion_nobody_knows_where_it_is() -> None:
-    world = Leaves(controller(0.5), 0.0)
+    world = Leaves(controller(), 0.0, 20 * MS)
     handed = Published(world.running.message, PANDA, BEGIN, SimpleNamespace(over=False))
     assert joined(world.message, handed, JOINS, world.state, world.now) is world.message
