@@ -282,10 +282,9 @@ class KinoptNode(ManagedNode):
                 self.get_clock().now().nanoseconds,
                 self._shared.parameter("start_delay"),
             ),
-            lambda message, running, longest: joined(
+            lambda message, running: joined(
                 message,
                 running,
-                longest,
                 self._shared.joint_states.of(running.robot),
                 self.get_clock().now().nanoseconds,
             ),

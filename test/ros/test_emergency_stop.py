@@ -56,7 +56,7 @@ def no_time_passes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def planned_for(robot: RobotModel) -> Any:
     """Return what a motion was planned for, where nobody checks it."""
-    return SimpleNamespace(loaded=SimpleNamespace(model=robot), joins=0.0, goes_on=False)
+    return SimpleNamespace(loaded=SimpleNamespace(model=robot), goes_on=False)
 
 
 class World:

@@ -229,7 +229,7 @@ class World:
     def move(self, motion: JointTrajectory) -> MotionRun:
         """Send a motion, and watch it as the node does."""
         planned: Any = SimpleNamespace(
-            loaded=self.context.loaded, joins=0.0, goes_on=False, scene=None, q=self.robot.default_q
+            loaded=self.context.loaded, goes_on=False, scene=None, q=self.robot.default_q
         )
         running = MotionRun(self.context, self.output, None, judged=False)
         claim = self.output.claim("a client", running.lost)

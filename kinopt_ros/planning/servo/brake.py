@@ -50,7 +50,7 @@ where their motion leads (rad or m). From a motion that slows down as fast as it
 limit of acceleration."""
 _LEAST_BAD = ((1.5, 1.09), (2.0, 1.3), (4.0, 2.0), (np.inf, np.inf))
 """The same, without regard to where joints go on their way. What goes on at speed just before its limit cannot stay
-inside: it is not torn back."""
+inside: it is torn back no more than ``_OUTSIDE`` asks for."""
 _OUTSIDE, _HARDEST_OF_ALL = 0.1, 4.0
 """How far beyond position limits such a brake may go, rad or m, rather than pull harder; and the share of a limit of
 acceleration that is enough in any case."""
@@ -332,17 +332,22 @@ class _Ways:
 
     def too_far(self, rests: Annotated[Float64, "G n"]) -> Annotated[Float64, "G"]:
         """Return how far the ways to some places go beyond where joints may go, rad or m."""
-        given, slope = self._parts[0]
-        position = given + slope * rests[:, None, None]
         lower, upper = np.maximum(self.lowest, self.lower), np.minimum(self.highest, self.upper)
-        beyond = np.maximum(position - upper[:, None, None], lower[:, None, None] - position)
-        return np.asarray(np.maximum(beyond.max(axis=(1, 2, 3)), 0.0))
+        return self._beyond(rests, lower[:, None, None], upper[:, None, None])
 
     def outside(self, rests: Annotated[Float64, "G n"]) -> Annotated[Float64, "G"]:
         """Return how far the ways to some places go beyond position limits, rad or m."""
+        return self._beyond(rests, self.lower, self.upper)
+
+    def _beyond(
+        self,
+        rests: Annotated[Float64, "G n"],
+        lower: Annotated[Float64, "... n"],
+        upper: Annotated[Float64, "... n"],
+    ) -> Annotated[Float64, "G"]:
         given, slope = self._parts[0]
         position = given + slope * rests[:, None, None]
-        beyond = np.maximum(position - self.upper, self.lower - position)
+        beyond = np.maximum(position - upper, lower - position)
         return np.asarray(np.maximum(beyond.max(axis=(1, 2, 3)), 0.0))
 
     def _gently(self) -> Annotated[Float64, "G n"]:

@@ -1,4 +1,4 @@
-"""What a controller gets of a motion that leaves another one, if the robot may be beside that."""
+"""What a controller gets of a motion that leaves one without a stamp."""
 
 import numpy as np
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
@@ -13,7 +13,7 @@ from kinopt_ros.trajectory.interpolation import evaluate
 from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory as Motion
 
-JOINS = 1.0
+_LONGEST = 1.0
 """Longest time in which a controller may join a motion, s: robots of low limits of acceleration need it."""
 _SHARE = 0.5
 """Share of a limit of acceleration that is left for joining."""
@@ -25,9 +25,7 @@ _LOOKS = 12
 """Number of places at which a controller's way is compared with the motion."""
 
 
-def joined(
-    message: JointTrajectory, running: Published, longest: float, state: RobotState, now: int
-) -> JointTrajectory:
+def joined(message: JointTrajectory, running: Published, state: RobotState, now: int) -> JointTrajectory:
     """Return a motion that leaves another one without the points that a controller cannot join without a step.
 
     A motion without a stamp began when its controller got it, later than the node reckons. So what leaves it begins,
@@ -41,13 +39,12 @@ def joined(
     Args:
         message: the motion, with a stamp; it begins as the other one goes on.
         running: the other motion.
-        longest: time after which it is joined in any case, s.
         state: of the robot, as measured.
         now: ns of the node's clock.
     """
     joints = tuple(message.joint_names)
-    left = running.commanded(joints)
-    if left is None or running.stamped:
+    left = None if running.stamped else running.commanded(joints)
+    if left is None:
         return message
     robot = running.robot
     index = np.array([robot.variable_index[name] for name in joints])
@@ -58,7 +55,7 @@ def joined(
     needed = float(np.sqrt(QUINTIC * beside / (_SHARE * robot.limits.acceleration[index])).max())
     start = message.header.stamp.sec * NANOSECONDS_PER_SECOND + message.header.stamp.nanosec
     motion = Commanded(trajectory_from_message(message), start, start, start)
-    seconds = min(needed, longest)
+    seconds = min(needed, _LONGEST)
     while seconds > _SOONEST and _deviates(motion, now, seconds) > _BESIDE:
         seconds *= _SOONER
     first = now + round(seconds * NANOSECONDS_PER_SECOND)

@@ -78,9 +78,6 @@ class PlannedFor:
     """Clearance that was asked for, m; counts with a scene only."""
     unchecked: str = ""
     """Remedy in the sentence that refuses a motion that nobody can check for collisions: what to do to have it sent."""
-    joins: float = 0.0
-    """Longest time in which a controller that is beside the motion that this one leaves joins it, s; see
-    ``joining.py``."""
     goes_on: bool = False
     """Whether the motion goes on from one of this node that the robot is in. Else it begins at rest.
 

@@ -89,8 +89,8 @@ def _heard() -> str:
     return ""
 
 
-def _as_it_is(message: JointTrajectory, running: Published, longest: float) -> JointTrajectory:
-    del running, longest
+def _as_it_is(message: JointTrajectory, running: Published) -> JointTrajectory:
+    del running
     return message
 
 
@@ -131,7 +131,7 @@ class MotionOutput:
         clock: Callable[[], int] = time.monotonic_ns,
         unheard: Callable[[], str] = _heard,
         begin: Callable[[JointTrajectory, RobotModel], int | None] = _when_it_comes,
-        join: Callable[[JointTrajectory, Published, float], JointTrajectory] = _as_it_is,
+        join: Callable[[JointTrajectory, Published], JointTrajectory] = _as_it_is,
     ) -> None:
         """
         Args:
@@ -335,8 +335,8 @@ class MotionOutput:
                 if not keep:
                     self.give_up(claim)
                 self._stamp(message, planned.loaded.model)
-                left = self._last_of(message) if planned.joins > 0.0 else None
-                given = message if left is None else self._join(message, left, planned.joins)
+                left = self._last_of(message) if planned.goes_on else None
+                given = message if left is None else self._join(message, left)
                 self._send(message, planned.loaded.model, given, goes_on=planned.goes_on)
                 return True
 

@@ -39,7 +39,6 @@ from kinopt_ros.ros.messages.conversions import (
     status_message,
     trajectory_message,
 )
-from kinopt_ros.ros.motion.joining import JOINS
 from kinopt_ros.ros.motion.last_look import (
     AWAY,
     PlannedFor,
@@ -248,9 +247,8 @@ class TargetPoseTopic:
             names = robot.variable_names
             assumed = assumed_default([names[i] for i in np.flatnonzero(~state.known)])
             report.status.message = said(report.status.message, assumed)
-        joins = 0.0 if left is None else JOINS
         planned = PlannedFor(
-            loaded, start, problem.scene, problem.clearance, _ALLOWED, joins, goes_on=left is not None
+            loaded, start, problem.scene, problem.clearance, unchecked=_ALLOWED, goes_on=left is not None
         )
         around = None if problem.scene is None else start
         return message, planned, motion.trajectory.duration, lambda: self._is_still_in(left, setup, around)

@@ -13,7 +13,7 @@ from kinopt_ros.planning.servo.setup import servo_setup
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.ros.client.simulated_actions import given
 from kinopt_ros.ros.messages.conversions import trajectory_message
-from kinopt_ros.ros.motion.joining import JOINS, joined
+from kinopt_ros.ros.motion.joining import joined
 from kinopt_ros.ros.motion.published import Published
 from kinopt_ros.ros.robot.joint_states import JointStates
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory as Motion
@@ -98,27 +98,27 @@ def test_a_robot_whose_motion_began_when_it_came_does_not_jump(way: int) -> None
     one, other = Leaves(controller(), 0.0, way), Leaves(controller(), 0.0, way)
     before = step(one.way(one.message))
     assert before > 3.0, "nothing is to be mended"
-    after = step(other.way(joined(other.message, other.running, JOINS, other.state, other.now)))
+    after = step(other.way(joined(other.message, other.running, other.state, other.now)))
     assert after < 0.3 * before
 
 
 def test_a_robot_that_is_in_its_motion_gets_all_of_the_next() -> None:
     world = Leaves(controller(), 0.0)
-    assert joined(world.message, world.running, JOINS, world.state, world.now) is world.message
+    assert joined(world.message, world.running, world.state, world.now) is world.message
 
 
 @pytest.mark.parametrize("behind", [0.005, 0.03])
 def test_a_robot_whose_drives_lag_gets_all_of_the_next(behind: float) -> None:
     """By default a joint_trajectory_controller goes to its first point from where the robot is measured."""
     world = Leaves(controller(), behind)
-    assert joined(world.message, world.running, JOINS, world.state, world.now) is world.message
+    assert joined(world.message, world.running, world.state, world.now) is world.message
 
 
 @pytest.mark.parametrize("way", [5 * MS, 25 * MS])
 def test_a_controller_that_is_in_time_does_what_was_verified(way: int) -> None:
     one, other = Leaves(controller(), 0.0), Leaves(controller(), 0.0)
     late = Leaves(controller(), 0.0, way)
-    message = joined(late.message, late.running, JOINS, late.state, late.now)
+    message = joined(late.message, late.running, late.state, late.now)
     assert message is not late.message
     assert np.abs(one.way(one.message) - other.way(message)).max() < 1.2e-3
 
@@ -127,14 +127,14 @@ def test_the_end_of_a_motion_that_is_over_sooner_is_joined_as_slowly() -> None:
     world = Leaves(controller(), 0.0, 20 * MS)
     world.message.points = world.message.points[:2]
     end = world.message.points[-1]
-    first, *_, last = 2 * joined(world.message, world.running, JOINS, world.state, world.now).points
+    first, *_, last = 2 * joined(world.message, world.running, world.state, world.now).points
     np.testing.assert_allclose(last.positions, end.positions, atol=1e-12)
     stamp = world.message.header.stamp.sec * 10**9 + world.message.header.stamp.nanosec
     later = stamp + first.time_from_start.sec * 10**9 + first.time_from_start.nanosec - world.now
-    assert 20 * MS < later <= JOINS * 1e9
+    assert 20 * MS < later <= 1e9
 
 
 def test_of_a_controller_that_was_handed_its_motion_nobody_knows_where_it_is() -> None:
     world = Leaves(controller(), 0.0, 20 * MS)
     handed = Published(world.running.message, PANDA, BEGIN, SimpleNamespace(over=False))
-    assert joined(world.message, handed, JOINS, world.state, world.now) is world.message
+    assert joined(world.message, handed, world.state, world.now) is world.message
