@@ -12,7 +12,6 @@ import pytest
 import rclpy
 from rclpy._rclpy_pybind11 import RCLError
 from rclpy.context import Context
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 
 import kinopt_ros as ko
@@ -95,12 +94,15 @@ def test_ros_may_end_before_it(ros: None, monkeypatch: pytest.MonkeyPatch) -> No
     rclpy.init(args=[], context=context)
     link = RobotLink(Node("left_link", context=context))
 
-    def ends(executor: SingleThreadedExecutor, timeout_sec: float | None = None) -> None:
+    def ends(timeout_sec: float | None = None) -> None:
         context.shutdown()
         raise RCLError("the given context is not valid")
 
-    monkeypatch.setattr(SingleThreadedExecutor, "spin_once", ends)
+    # Of this link alone: others go on meanwhile.
+    monkeypatch.setattr(link._executor, "spin_once", ends)
     link.start()
+    link._thread.join(60.0)
+    assert not link._thread.is_alive()
     link.close()
     assert not failed
 

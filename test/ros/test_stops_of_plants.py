@@ -113,6 +113,35 @@ def test_a_robot_that_nobody_hears_of_is_not_taken_to_be_at_its_end(order: str) 
     assert len(world.sent) > 1
 
 
+@pytest.mark.parametrize("order", ["deactivate", "emergency", "cancel"])
+@pytest.mark.parametrize("scaling", [0.5, 0.9, 0.97, 1.0])
+@pytest.mark.parametrize("share", [0.7, 1.05])
+def test_a_robot_that_nobody_hears_of_is_where_it_was_going(
+    order: str, scaling: float, share: float
+) -> None:
+    """It was taken to be where the motion had it by now: one of a slider jumped there, by more than 1 rad, or to its
+    goal within 0.07 s."""
+    world, motion = a_world(Plant(speed_scaling=scaling))
+    with world.own_time():
+        world.pass_ms(50)
+        running = world.move(motion)
+        world.pass_ms(100 + share * 1e3 * motion.duration - 270)
+        world.be_silent(world.time.now + 290 * MS)
+        world.pass_ms(270)
+        orders = {
+            "deactivate": world.deactivate,
+            "emergency": lambda: world.emergency(True),
+            "cancel": lambda: world.cancel(running),
+        }
+        orders[order]()
+        ordered = world.time.now
+        world.pass_ms(1500)
+        found = judged(world, motion, ordered)
+    assert found.rest < 1.0, world.said
+    assert found.velocity <= VELOCITY, world.said
+    assert found.acceleration <= ACCELERATION, world.said
+
+
 def test_a_slow_robot_of_a_speed_slider_is_not_taken_for_one_that_lags() -> None:
     """At its begin, 9 mrad behind, it was to be where the motion was at once: at five times its limit of velocity."""
     world, motion = a_world(Plant(speed_scaling=0.8))

@@ -43,8 +43,8 @@ PARAMETERS = {
     "ik.avoid_collisions": False,
     "ik.clearance": 0.0,
     "start_state_tolerance": 0.01,
-    "servo.state_timeout": 0.5,
-    "servo.tracking_tolerance": 0.1,
+    "servo.state_timeout": 0.25,
+    "servo.tracking_tolerance": 0.05,
     "state_timeout": 1.0,
     "controller_joints": [],
 }

@@ -101,17 +101,26 @@ def _under_load(
     seed: int,
     report: Callable[[float], object],
 ) -> dict[str, Any]:
-    begin = time.monotonic()
-    senders = [_Sender(number, seed + number, begin, begin + duration) for number in range(clients)]
+    senders = [_Sender(number, seed + number) for number in range(clients)]
     samples: list[tuple[float, ...]] = []
     for sender in senders:
         sender.start()
-    while any(sender.is_alive() for sender in senders) and process.running:
-        _check(senders)
-        elapsed = time.monotonic() - begin
-        samples.append((elapsed, *used(process.pid)))
-        report(min(elapsed / duration, 1.0))
-        observer.spin(max(_LOOK_SECONDS, duration / 1000.0))
+    try:
+        while not all(sender.found.is_set() for sender in senders) and process.running:
+            _check(senders)
+            observer.spin(_LOOK_SECONDS)
+        begin = time.monotonic()
+        for sender in senders:
+            sender.go(begin, begin + duration)
+        while any(sender.is_alive() for sender in senders) and process.running:
+            _check(senders)
+            elapsed = time.monotonic() - begin
+            samples.append((elapsed, *used(process.pid)))
+            report(min(elapsed / duration, 1.0))
+            observer.spin(max(_LOOK_SECONDS, duration / 1000.0))
+    finally:  # of an error, too
+        for sender in senders:
+            sender.stop()
     alive = process.running
     for sender in senders:
         sender.join(LONGEST if alive else 1.0)
@@ -142,14 +151,18 @@ def _check(senders: "Sequence[_Sender]") -> None:
 class _Sender(threading.Thread):
     """One client."""
 
-    def __init__(self, number: int, seed: int, begin: float, end: float) -> None:
+    def __init__(self, number: int, seed: int) -> None:
         super().__init__(name=f"moveit_client_{number}", daemon=True)
         self.answered: Counter[str] = Counter()
         """Answers and results by the name of what was asked; messages that were sent likewise."""
         self.codes: Counter[str] = Counter()
         self.lost: list[str] = []
         self.failure = ""
-        self._number, self._begin, self._end = number, begin, end
+        self.found = threading.Event()
+        """Set when all that is asked has answered it."""
+        self._number = number
+        self._begin = self._end = 0.0
+        self._goes = threading.Event()
         # Here, not on the thread: rclpy cannot load a type on two at once.
         from kinopt_ros.bench.node.moveit_requests import MoveItRequests
 
@@ -177,12 +190,26 @@ class _Sender(threading.Thread):
             for name, (kind, _) in self._requests.topics.items()
         }
 
+    def go(self, begin: float, end: float) -> None:
+        """Let it send, between two times (s, of the steady clock)."""
+        self._begin, self._end = begin, end
+        self._goes.set()
+
+    def stop(self) -> None:
+        """Let it send nothing more."""
+        self._end = 0.0
+        self._goes.set()
+
     def run(self) -> None:
-        """Send until the time is up, one request after the other."""
+        """Find the node, and then send until the time is up, one request after the other."""
         try:
-            if self._find():
-                while time.monotonic() < self._end:
-                    self._send_one()
+            if not self._find():
+                return
+            self.found.set()
+            while not self._goes.is_set():
+                self._executor.spin_once(timeout_sec=0.05)
+            while time.monotonic() < self._end:
+                self._send_one()
         except Exception as error:  # who measures has to hear of it: nobody asked anything after that
             self.failure = f"client {self._number} broke off: {type(error).__name__}: {error}"
         finally:

@@ -61,11 +61,15 @@ def credible(setup: ServoSetup, state: RobotState) -> bool:
     return bool(believed.all()) and state.jumped(index, setup.robot) is None
 
 
+def was_heard(setup: ServoSetup, state: RobotState) -> bool:
+    """Check whether it is known where a robot was when it was measured last, however long ago."""
+    return bool(state.known[setup.variables].all()) and credible(setup, state)
+
+
 def is_heard(context: Context, setup: ServoSetup, state: RobotState) -> bool:
     """Check whether it is known where a robot is."""
-    index = setup.variables
-    late = state.age[index].max() > context.parameter("servo.state_timeout")
-    return bool(state.known[index].all() and not late) and credible(setup, state)
+    age = state.age[setup.variables].max()
+    return bool(age <= context.parameter("servo.state_timeout")) and was_heard(setup, state)
 
 
 def commanded_of(running: Published) -> Commanded:
@@ -168,11 +172,21 @@ def _where(
     is; None if they are not in it."""
     index = setup.variables
     behind = float(state.behind[index].max())
-    if not is_heard(context, setup, state):  # it is in the motion, and may be a little behind
-        return [commanded.at(now - late) for late in (LAG, LAG // 2, 0)], (now - LAG, now)
     lead = round(behind * NANOSECONDS_PER_SECOND)
-    found = _times_in(setup, commanded, state, now - lead, context.parameter("servo.tracking_tolerance"))
-    between = None
+    heard = is_heard(context, setup, state)
+    found = None
+    if heard or was_heard(setup, state):
+        found = _times_in(
+            setup,
+            commanded,
+            state,
+            now - lead,
+            context.parameter("servo.tracking_tolerance"),
+            LATEST_BEGIN if heard else max(LATEST_BEGIN, now - lead - commanded.start),
+        )
+    if found is None and not heard:  # it is in the motion, and may be a little behind
+        return [commanded.at(now - late) for late in (LAG, LAG // 2, 0)], (now - LAG, now)
+    between, share = None, 1.0
     if found is None:
         velocity = state.seen_velocity[index]
         at = [
@@ -180,13 +194,14 @@ def _where(
             for way in _ways(setup, state)
         ]
     else:
+        share = _share_in(setup, commanded, state, found[1])
         times = [
-            round(seen) + lead + round(way)
+            round(seen) + round(share * (lead + way))
             for seen, way in zip(spread(*found), _ways(setup, state), strict=True)
         ]
         between = (times[0], times[-1])
-        at = _gone_on_in(setup, commanded, state, found[1], times)
-    if lead <= LAG and (state.late[index] <= LATEST).all():
+        at = _gone_on_in(setup, commanded, state, found[1], times, share)
+    if share != 1.0 or (lead <= LAG and (state.late[index] <= LATEST).all()):
         return at, between
     # Messages that lie unread for long may be older than is known: the motion may have gone on as commanded.
     if between is not None:
@@ -194,18 +209,23 @@ def _where(
     return [commanded.at(now - LAG), *at, commanded.at(now)], between
 
 
+def _share_in(setup: ServoSetup, commanded: Commanded, state: RobotState, seen: int) -> float:
+    """Return by which share of its velocity joints do a motion that were in it at a time, ``seen``, when they were
+    measured: 1 where that is about as fast as it says, or nobody knows."""
+    share = share_of(commanded.at(seen).velocity, setup, state)
+    in_time = np.isnan(share) or abs(share - 1.0) <= _IN_TIME
+    return 1.0 if in_time else min(max(share, 0.0), _FASTEST)
+
+
 def _gone_on_in(
-    setup: ServoSetup, commanded: Commanded, state: RobotState, seen: int, times: list[int]
+    setup: ServoSetup, commanded: Commanded, state: RobotState, seen: int, times: list[int], share: float
 ) -> list[MotionState]:
     """Return states at some times of a motion of joints that were in it at another one, ``seen``, when they were
-    measured: that says how far beside the motion they are, and how much slower or faster they do it, and the motion how
-    it goes on from there."""
+    measured: that says how far beside the motion they are, and the motion how it goes on from there. ``share``: of its
+    velocity by which they do it."""
     then = commanded.at(seen)
     measured = setup.as_commanded(state.q[setup.variables], then.position)
     at = [commanded.at(time) for time in times]
-    share = share_of(then.velocity, setup, state)
-    in_time = np.isnan(share) or abs(share - 1.0) <= _IN_TIME
-    share = 1.0 if in_time else min(max(share, 0.0), _FASTEST)
     return [
         MotionState(
             inside_limits(setup, one.position + measured - then.position, measured),
@@ -253,12 +273,17 @@ def _is_faster(state: RobotState, setup: ServoSetup, wanted: Annotated[Float64, 
 
 
 def _times_in(
-    setup: ServoSetup, commanded: Commanded, state: RobotState, measured: int, tolerance: float
+    setup: ServoSetup,
+    commanded: Commanded,
+    state: RobotState,
+    measured: int,
+    tolerance: float,
+    latest: int = LATEST_BEGIN,
 ) -> tuple[int, int] | None:
     """Return the earliest and the latest time (ns of the node's clock) of a motion at which the joints may have been
-    when they were measured: a controller may have begun later; or sooner, if it does not keep stamps. None: they were
-    not in it."""
-    times = measured + np.arange(_EARLIEST_BEGIN, -LATEST_BEGIN, -LOOK_EVERY)
+    when they were measured: a controller may have begun later, by ``latest`` (ns) at most; or sooner, if it does not keep
+    stamps. None: they were not in it."""
+    times = measured + np.arange(_EARLIEST_BEGIN, -latest, -LOOK_EVERY)
     position, velocity, _ = commanded.at_all(times)
     index = setup.variables
     away = setup.away(state.q[index], position)

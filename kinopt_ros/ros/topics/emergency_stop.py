@@ -12,7 +12,14 @@ from kinopt_ros.planning.servo.setup import PATIENCE, ServoSetup, servo_setup
 from kinopt_ros.planning.servo.stop import LEAD, is_at_rest_sooner, quickest_stop
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import sentence_of, trajectory_message
-from kinopt_ros.ros.motion.brakes import brake_as_measured, brake_in, brake_where_it_stands, is_heard, stands
+from kinopt_ros.ros.motion.brakes import (
+    brake_as_measured,
+    brake_in,
+    brake_where_it_stands,
+    is_heard,
+    stands,
+    was_heard,
+)
 from kinopt_ros.ros.motion.drives import is_there
 from kinopt_ros.ros.motion.lost import slows_down_in
 from kinopt_ros.ros.motion.output import MotionOutput
@@ -189,10 +196,10 @@ class EmergencyStop:
         self, setup: ServoSetup, state: RobotState, published: Commanded, now: int, one: Published
     ) -> bool:
         """Check whether the robot is not in the motion that was published, or not at the time that the node reckons
-        with, as far as it is known where it is; when a brake begins, or a motion without a stamp, is up to the
+        with, as far as it is known where it is, or was when it was heard of last; when a brake begins, or a motion without a stamp, is up to the
         controller."""
         context = self._context
-        if not is_heard(context, setup, state):
+        if not was_heard(setup, state):
             return False  # what was commanded is known
         tolerance = context.parameter("servo.tracking_tolerance")
         if one.brakes:
@@ -220,7 +227,7 @@ class EmergencyStop:
         """Stop a robot that is not in the motion that was published: its controller began with that later, slows
         motions down, or does something else. One that is not in its brake is still in the motion before."""
         robot, velocity = setup.robot, state.seen_velocity[setup.variables]
-        still = stands(setup, state)
+        still = is_heard(self._context, setup, state) and stands(setup, state)
         if now >= published.end and still:
             return ""
         if still:
