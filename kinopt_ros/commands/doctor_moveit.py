@@ -27,6 +27,7 @@ from kinopt_ros.robot.moveit_controllers import (
     listed,
     unused_keys,
 )
+from kinopt_ros.robot.ros2_controllers import REMEDY, begin_as_measured
 from kinopt_ros.scene import yaml_text
 
 ERROR, WARNING, NOTE = Severity.ERROR, Severity.WARNING, Severity.NOTE
@@ -251,11 +252,24 @@ def _controller(
         )
 
 
+def _ros2_controllers(given: Mapping[str, Any], robot: RobotModel) -> Iterator[Finding]:
+    del robot
+    for name in begin_as_measured(given):
+        yield Finding(
+            WARNING,
+            0,
+            f"{quoted(name)} begins what replaces a motion where the robot is measured: brakes and stops set its "
+            "commands back by what the drives lag",
+            REMEDY,
+        )
+
+
 _LIMITS = "joint_limits.yaml"
 _CONTROLLER_FILES = ("moveit_controllers.yaml", "controllers.yaml")
 _FILES: dict[str, Callable[[Mapping[str, Any], RobotModel], Iterator[Finding]]] = {
     _LIMITS: _joint_limits,
     "kinematics.yaml": _kinematics,
     **dict.fromkeys(_CONTROLLER_FILES, _moveit_controllers),
+    "ros2_controllers.yaml": _ros2_controllers,
 }
 """What is looked at, by file."""

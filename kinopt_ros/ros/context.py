@@ -52,6 +52,8 @@ class Context:
     """What MoveIt's kinematics.yaml says, by group."""
     controllers: Mapping[str, ControllerEntry] = field(default_factory=dict)
     """What MoveIt's moveit_controllers.yaml says, by controller."""
+    sets_back: Callable[[], bool] = lambda: False
+    """Tells whether a controller begins what replaces a motion where the robot is measured (``motion/set_back.py``)."""
     gate: Gate = field(default_factory=Gate)
     remembered: _Remembered = field(default_factory=_Remembered)
 

@@ -29,11 +29,12 @@ from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.lifecycle import ManagedNode
 from kinopt_ros.ros.messages.conversions import error_message
 from kinopt_ros.ros.messages.qos import EACH_ONE, QUEUED
-from kinopt_ros.ros.motion.controllers import Controllers, unheard
+from kinopt_ros.ros.motion.controllers import Controllers, full_name, unheard
 from kinopt_ros.ros.motion.joining import joined
 from kinopt_ros.ros.motion.last_look import LastLook
 from kinopt_ros.ros.motion.output import ClosedError, InactiveError, MotionOutput
 from kinopt_ros.ros.motion.published import begin_of
+from kinopt_ros.ros.motion.set_back import SetBackWatch
 from kinopt_ros.ros.motion.stop_watch import WATCHED_AT_THE_END
 from kinopt_ros.ros.motion.watched import WatchedMotions
 from kinopt_ros.ros.moveit.offer import MakeTask, offer_moveit_services
@@ -101,6 +102,7 @@ class KinoptNode(ManagedNode):
             note_failures=lambda asked, result: self._records.note(asked, result),
             kinematics=kinematics,
             controllers=controllers,
+            sets_back=lambda: bool(self._set_back.sentence),
         )
         self._description = Description(self, self._loader, self._shared.scene, kinematics)
         self._records = FailureRecords(self, self._description)
@@ -290,6 +292,13 @@ class KinoptNode(ManagedNode):
             ),
         )
         self._controllers = Controllers(self._shared, self.urgent)
+        self._set_back = SetBackWatch(
+            self,
+            lambda: (
+                self._controllers.nodes()
+                | {full_name(info) for info in self.get_subscriptions_info_by_topic(motions.topic_name)}
+            ),
+        )
         self._watched = WatchedMotions(self.get_logger(), self._reports)
         self._target_pose = TargetPoseTopic(self._shared, self._motions, self._watched, self._reports)
         self.create_subscription(PoseStamped, "~/target_pose", self._target_pose.take, _NEWEST)
@@ -379,8 +388,13 @@ class KinoptNode(ManagedNode):
             self._marker_array,
             self._reports,
         )
+        late = LateClock(context)
         self._diagnostics = create_diagnostics(
-            self, context, self._scheduler, context.statistics, LateClock(context)
+            self,
+            context,
+            self._scheduler,
+            context.statistics,
+            lambda: f"joint_states: {late.sentence}" if late.sentence else self._set_back.sentence,
         )
 
     def _create_scheduler(self) -> Scheduler:

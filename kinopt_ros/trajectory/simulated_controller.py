@@ -1,8 +1,8 @@
 """Simulated joint_trajectory_controller, without a robot: checks, interpolation, holding.
 
-Follows ros2_controllers (joint_trajectory_controller with interpolate_from_desired_state, which is off by default): a
-trajectory replaces the one before as a whole; until its first point counts, the way leads there from where the joints
-were told to be; points of positions only are joined by lines, of positions and velocities by cubics, with
+Follows ros2_controllers (joint_trajectory_controller): a trajectory replaces the one before as a whole; until its first
+point counts, the way leads there from where the joints were told to be, or, as by default there, from where they are
+measured; points of positions only are joined by lines, of positions and velocities by cubics, with
 accelerations, too, by quintics; after the last point the joints stay. A speed scaling slows motions down, as the speed
 slider of a robot does: the time of a motion goes on more slowly, from when that came. No clock is read here.
 """
@@ -74,6 +74,7 @@ class SimulatedController:
         start: Annotated[Float64, "n"],
         drive_lag: float = 0.0,
         speed_scaling: float = 1.0,
+        from_desired: bool = True,
     ) -> None:
         """
         Args:
@@ -81,6 +82,8 @@ class SimulatedController:
             start: where they are, rad or m.
             drive_lag: how far the joints are behind what the controller tells them, s.
             speed_scaling: share of their speed with which motions are done.
+            from_desired: parameter interpolate_from_desired_state: whether what replaces a motion begins where the
+                joints were told to be; else where they are measured.
         """
         if not joints or len(set(joints)) != len(joints) or len(start) != len(joints):
             raise InvalidRequestError(
@@ -90,6 +93,7 @@ class SimulatedController:
         check_faults(drive_lag, speed_scaling)
         self.joints = tuple(joints)
         self._scaling = speed_scaling
+        self._from_desired = from_desired
         self._drive = SimulatedDrive(drive_lag, start)
         self._driven = 0
         """Up to when the drives have gone on."""
@@ -121,13 +125,11 @@ class SimulatedController:
         knots = [_knot(begin, point, order) for point in points]
         # A part of it may be over: then it counts from the point that is the last one of these.
         over = sum(knot.time <= now for knot in knots)
-        there = self._in_motion(self._motion_times(np.array([now])))
-        before = _Knot(now, JointsState(*(rows[0] for rows in there)), 2)
-        self._replace([before, *knots] if not over else knots[over - 1 :], now)
+        self._replace([self._there(now), *knots] if not over else knots[over - 1 :], now)
 
     def hold(self, now: int) -> None:
         """Stay where the joints are told to be, at once: what the controller does when a motion is cancelled."""
-        self._replace([_Knot(now, JointsState.at_rest(self.state(now).position), 2)], now)
+        self._replace([_Knot(now, JointsState.at_rest(self._there(now).state.position), 2)], now)
 
     def set_back(self, last: int, now: int) -> None:
         """The clock was set back from ``last``, as simulations that begin anew do. A motion that is over, or begins
@@ -167,6 +169,14 @@ class SimulatedController:
         since = min(max((now - before) / NANOSECONDS_PER_SECOND, 0.0), FORGOTTEN * self._drive.lag)
         back = np.linspace(since, 0.0, 1 + math.ceil(since / STEP)) * NANOSECONDS_PER_SECOND
         return np.asarray(now - back.round().astype(np.int64))
+
+    def _there(self, now: int) -> _Knot:
+        """Return the state in which what comes now finds the joints."""
+        if self._from_desired:
+            told = self._in_motion(self._motion_times(np.array([now])))
+            return _Knot(now, JointsState(*(rows[0] for rows in told)), 2)
+        there = self.measured(now)  # no driver measures accelerations
+        return _Knot(now, JointsState(there.position.copy(), there.velocity.copy(), there.acceleration), 1)
 
     def _replace(self, knots: list["_Knot"], now: int) -> None:
         """Do something else from now on."""

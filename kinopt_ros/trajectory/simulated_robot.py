@@ -28,6 +28,7 @@ class SimulatedRobot:
         start: Mapping[str, float] | None = None,
         drive_lag: float = 0.0,
         speed_scaling: float = 1.0,
+        from_desired: bool = True,
     ) -> None:
         """
         Args:
@@ -36,6 +37,7 @@ class SimulatedRobot:
             start: where joints are, rad or m; others where the robot's default has them.
             drive_lag: how far joints are behind what controllers tell them, s.
             speed_scaling: share of their speed with which controllers do motions.
+            from_desired: as of ``SimulatedController``.
 
         Raises:
             KinoptError: a joint that there is none of, one that two controllers have, or one that none can have; a
@@ -59,8 +61,9 @@ class SimulatedRobot:
                         f"joint {quoted(name)} is one of two controllers: {taken[name]} and {controller}"
                     )
                 taken[name] = controller
+            begin = np.array([self._still[name] for name in joints])
             self.controllers[controller] = SimulatedController(
-                joints, np.array([self._still[name] for name in joints]), drive_lag, speed_scaling
+                joints, begin, drive_lag, speed_scaling, from_desired
             )
 
     def controller_of(self, names: Sequence[str]) -> SimulatedController:

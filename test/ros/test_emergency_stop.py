@@ -77,6 +77,7 @@ class World:
             loaded=self.loaded,
             parameter=PARAMETERS.__getitem__,
             joint_states=self.states,
+            sets_back=lambda: False,
             scene=SceneHolder(lambda *said: None),
         )
         self.output = MotionOutput(

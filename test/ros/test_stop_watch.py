@@ -76,6 +76,7 @@ class World:
             node=SimpleNamespace(get_clock=lambda: clock, get_logger=lambda: log),
             parameter=PARAMETERS.__getitem__,
             joint_states=self.states,
+            sets_back=lambda: False,
             scene=SceneHolder(lambda *said: None),
         )
         self.output = MotionOutput(

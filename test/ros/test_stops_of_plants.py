@@ -14,9 +14,22 @@ from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 PANDA, ARM = ROBOTS["panda"]
 REST, ACCELERATION, VELOCITY, BEYOND = 0.8, 1.75, 1.1, 0.02
 """What stops have to keep, s, shares of the limits, rad: docs/servo.md says more."""
-HARDER = {"filter_50": 3.0, "filter_100": 8.0, "late_50": np.inf, "slider_95": 100.0, "slider_98": 100.0}
+HARDER = {
+    "filter_50": 3.0,
+    "filter_100": 8.0,
+    "late_50": np.inf,
+    "slider_95": 100.0,
+    "slider_98": 100.0,
+    "as_measured_noise": 20.0,
+    "as_measured_slider_80": np.inf,
+    "as_measured_slider_98": np.inf,
+    "as_measured_lag_30_no_velocities": 100.0,
+}
 """Accelerations of plants that pull harder for a moment: joint states that are far older than they say, stops that
-come far later than joint states, and a robot that is taken to be in its motion within 0.5 mrad."""
+come far later than joint states, a robot that is taken to be in its motion within 0.5 mrad, and controllers that set
+their commands back where it is not known whether drives lag or a slider slows them down."""
+FASTER = {"late_50": np.inf, "as_measured_slider_98": 15.0}
+"""Velocities of those that step on."""
 LATER = {"slider_20": 1.5}
 """Times to rest of those that take longer."""
 FARTHER = {
@@ -34,7 +47,7 @@ FARTHER = {
 def test_a_robot_with_faults_comes_to_rest(plant: str, scenario: str) -> None:
     found, world = tried(Trial("panda", plant, scenario, seed=3, number=0))
     assert found.rest <= LATER.get(plant, REST), (found, world.said)
-    assert found.velocity <= VELOCITY or plant == "late_50", (found, world.said)
+    assert found.velocity <= FASTER.get(plant, VELOCITY), (found, world.said)
     assert found.acceleration <= HARDER.get(plant, ACCELERATION), (found, world.said)
     assert found.beyond <= FARTHER.get(plant, BEYOND), (found, world.said)
     assert found.outside <= 1e-3, (found, world.said)
@@ -116,9 +129,7 @@ def test_a_robot_that_nobody_hears_of_is_not_taken_to_be_at_its_end(order: str) 
 @pytest.mark.parametrize("order", ["deactivate", "emergency", "cancel"])
 @pytest.mark.parametrize("scaling", [0.5, 0.9, 0.97, 1.0])
 @pytest.mark.parametrize("share", [0.7, 1.05])
-def test_a_robot_that_nobody_hears_of_is_where_it_was_going(
-    order: str, scaling: float, share: float
-) -> None:
+def test_a_robot_that_nobody_hears_of_is_where_it_was_going(order: str, scaling: float, share: float) -> None:
     """It was taken to be where the motion had it by now: one of a slider jumped there, by more than 1 rad, or to its
     goal within 0.07 s."""
     world, motion = a_world(Plant(speed_scaling=scaling))

@@ -14,6 +14,8 @@ class Plant:
     """Time constant of drives, s."""
     speed_scaling: float = 1.0
     """Share of their speed with which its controller does motions."""
+    from_desired: bool = True
+    """Whether what replaces a motion begins where its controller had the joints; else where they are measured."""
     late: int = 0
     """How much later the controller begins than messages come, ns."""
     way: tuple[int, int] = (1 * MS, 8 * MS)
@@ -72,6 +74,16 @@ PLANTS: dict[str, Plant] = {
     "lag_30_noise": Plant(drive_lag=0.030, noise=3e-4, velocity_noise=0.01),
     "lag_30_no_velocities": Plant(drive_lag=0.030, velocities=False, noise=1e-4),
     "slider_80_no_velocities": Plant(speed_scaling=0.8, velocities=False, noise=1e-4),
+    "as_measured": Plant(from_desired=False),
+    "as_measured_lag_10": Plant(from_desired=False, drive_lag=0.010),
+    "as_measured_lag_30": Plant(from_desired=False, drive_lag=0.030),
+    "as_measured_slider_80": Plant(from_desired=False, speed_scaling=0.8),
+    "as_measured_slider_98": Plant(from_desired=False, speed_scaling=0.98),
+    "as_measured_lag_30_no_velocities": Plant(from_desired=False, drive_lag=0.03, velocities=False),
+    "as_measured_busy": Plant(
+        from_desired=False, drive_lag=0.01, way=(5 * MS, 40 * MS), state_way=(2 * MS, 40 * MS)
+    ),
+    "as_measured_noise": Plant(from_desired=False, drive_lag=0.01, noise=3e-4, velocity_noise=0.01),
     "lag_10_slider_95": Plant(drive_lag=0.010, speed_scaling=0.95),
     "lag_30_slider_80": Plant(drive_lag=0.030, speed_scaling=0.8),
 }

@@ -174,7 +174,9 @@ class World:
         self.sent: list[tuple[int, Any]] = []
         """Motions that were published, and when."""
         self._ways, self._noise = (np.random.default_rng([*seed, k]) for k in (1, 2))
-        self._controller = SimulatedController(joints, start, plant.drive_lag, plant.speed_scaling)
+        self._controller = SimulatedController(
+            joints, start, plant.drive_lag, plant.speed_scaling, plant.from_desired
+        )
         self._lost = 0
         self._repeats_from: int | None = None
         self._silent_until = 0
@@ -191,6 +193,7 @@ class World:
             loaded=SimpleNamespace(model=robot),
             parameter=PARAMETERS.__getitem__,
             joint_states=self._states,
+            sets_back=lambda: not plant.from_desired,
         )
         self.output = MotionOutput(
             SimpleNamespace(publish=self._publish),

@@ -27,7 +27,7 @@ from kinopt_ros.ros.robot.bundled import bundled_parameters
 CONTROLLERS = ["panda_arm_controller=panda_arm", "hand_controller=hand"]
 LONGEST = 120.0
 """Time after which a request without an answer, or a goal without a result, counts as lost, s."""
-_FOUND_SECONDS = 600.0
+_FOUND_SECONDS, _AGAIN_SECONDS = 600.0, 10.0
 _LOOK_SECONDS = 0.5
 _DEEP = QoSProfile(depth=1000)
 """Answers of a service come to all of its clients: with rclpy's ten, those to others would push a client's own out."""
@@ -284,6 +284,9 @@ class _Sender(threading.Thread):
             handle.cancel_goal_async()
         if self._has(result, f"{name}: result"):
             self._note(result.result().result)
+        else:  # so that one knows whether the goal has ended, or its end was lost on the way
+            heard = self._wait(handle.get_result_async(), _AGAIN_SECONDS)
+            self.lost[-1] += f"; asked once more: {'answered' if heard else 'not answered'}"
 
     def _note(self, answer: Any) -> None:
         """Count the error code of an answer, if it has one."""

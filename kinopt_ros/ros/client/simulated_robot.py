@@ -32,6 +32,7 @@ from trajectory_msgs.msg import JointTrajectory
 from kinopt_ros.errors import InvalidRequestError, KinoptError, cut, quoted
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.moveit_controllers import ControllerEntry
+from kinopt_ros.robot.ros2_controllers import FROM_DESIRED
 from kinopt_ros.robot.sources import find_robot
 from kinopt_ros.robot.states import named_configuration
 from kinopt_ros.robot.urdf import robot_from_urdf
@@ -171,6 +172,7 @@ class SimulatedRobotNode(Node):
         self._gripper = _gripper(str(self._given("gripper_action", GRIPPER)))
         self._drive_lag = _number("drive_lag", self._given("drive_lag", 0.0, any_type=True))
         self._speed_scaling = _number("speed_scaling", self._given("speed_scaling", 1.0, any_type=True))
+        self._from_desired = _switch(FROM_DESIRED[0], self._given(FROM_DESIRED[0], True, any_type=True))
         check_faults(self._drive_lag, self._speed_scaling)  # and not when a description comes
         self._topics = [str(topic) for topic in self._given("trajectory_topics", [TOPIC])]
         self._controllers = [str(word) for word in self._given("controllers", [""])]
@@ -227,7 +229,9 @@ class SimulatedRobotNode(Node):
         model = robot_from_urdf(self._texts["robot_description"], semantic or None)
         words = [word for word in self._controllers if word]
         chosen = joints_of_controllers(model, words) if words else None  # else the usual ones
-        robot = SimulatedRobot(model, chosen, self._where(model), self._drive_lag, self._speed_scaling)
+        robot = SimulatedRobot(
+            model, chosen, self._where(model), self._drive_lag, self._speed_scaling, self._from_desired
+        )
         for name in robot.controllers:  # before the robot before goes
             self._check_controller(name)
         if self._topics_of_robot is not None:
@@ -277,6 +281,12 @@ def _number(name: str, given: Any) -> float:
     if type(given) not in (int, float):
         raise InvalidRequestError(f"{name} is {cut(repr(given), 100)}; it is a number")
     return float(given)
+
+
+def _switch(name: str, given: Any) -> bool:
+    if type(given) is not bool:
+        raise InvalidRequestError(f"{name} is {cut(repr(given), 100)}; it is true or false")
+    return given
 
 
 def _gripper(given: str) -> str:

@@ -281,8 +281,8 @@ def _times_in(
     latest: int = LATEST_BEGIN,
 ) -> tuple[int, int] | None:
     """Return the earliest and the latest time (ns of the node's clock) of a motion at which the joints may have been
-    when they were measured: a controller may have begun later, by ``latest`` (ns) at most; or sooner, if it does not keep
-    stamps. None: they were not in it."""
+    when they were measured: a controller may have begun later, by ``latest`` (ns) at most; or sooner, if it does not
+    keep stamps. None: they were not in it."""
     times = measured + np.arange(_EARLIEST_BEGIN, -latest, -LOOK_EVERY)
     position, velocity, _ = commanded.at_all(times)
     index = setup.variables

@@ -63,6 +63,11 @@ def unheard(context: Context, publisher: Any) -> str:
     )
 
 
+def full_name(info: Any) -> str:
+    """Return the full name of the node of an endpoint."""
+    return f"{info.node_namespace.rstrip('/')}/{info.node_name}"
+
+
 def commanded(
     context: Context, chosen: "ChosenControllers | None", joints: Sequence[str], names: Sequence[str] = ()
 ) -> Sequence[str] | None:
@@ -154,10 +159,7 @@ class Controllers:
         one = self.one()
         if one is not None:
             return ChosenControllers({one.name: one}, None, self._context)
-        entries = {
-            name: self._context.controllers.get(name, ControllerEntry())
-            for name in groups_of_controllers(words)
-        }
+        entries = {name: self._entry(name) for name in groups_of_controllers(words)}
         if not entries:
             return None
         self._close_others({entry.action_of(name) for name, entry in entries.items()})
@@ -165,6 +167,16 @@ class Controllers:
             name: self._client(entry.action_of(name), kind_of(name, entry)) for name, entry in entries.items()
         }
         return ChosenControllers(clients, tuple(words), self._context)
+
+    def nodes(self) -> set[str]:
+        """Return the full names of the nodes that offer the actions which the parameters name."""
+        words, one = self._context.parameter(SEVERAL), self._context.parameter(PARAMETER)
+        actions = [one] if one else []
+        actions += [self._entry(name).action_of(name) for name in groups_of_controllers(words)]
+        infos = (
+            self._context.node.get_publishers_info_by_topic(f"{name}/_action/status") for name in actions
+        )
+        return {full_name(info) for found in infos for info in found}
 
     def cancel(self) -> None:
         """Tell all controllers to stop what they were asked to do. Returns at once. On any thread."""
@@ -175,6 +187,9 @@ class Controllers:
     def moving(self) -> list[str]:
         """Actions of controllers that have not told the end of a motion yet. On any thread."""
         return [name for name, controller in list(self.clients.items()) if controller.moves]
+
+    def _entry(self, name: str) -> ControllerEntry:
+        return self._context.controllers.get(name, ControllerEntry())
 
     def _client(self, name: str, kind: ControllerKind = FOLLOWS) -> ControllerHandOver:
         if name not in self.clients:

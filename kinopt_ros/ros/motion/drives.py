@@ -1,15 +1,15 @@
 """Whether joints are in a motion in time: where it has them, or where drives that lag would, though their controller is
 farther. A controller that slows motions down, or began later, is behind itself."""
 
-from typing import Annotated
+from typing import Annotated, Protocol
 
 import numpy as np
 
 from kinopt_ros.array import Float64, Int64
-from kinopt_ros.planning.servo.commanded import Commanded
 from kinopt_ros.planning.servo.session import LAG
 from kinopt_ros.planning.servo.setup import ServoSetup
 from kinopt_ros.ros.robot.joint_states import RobotState
+from kinopt_ros.trajectory.braking import MotionState
 from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND
 
 ALIKE = 2e-3
@@ -52,7 +52,17 @@ def _weights() -> Annotated[Float64, "L K"]:
 _WEIGHTS = _weights()
 
 
-def is_there(motion: Commanded, setup: ServoSetup, state: RobotState, now: int) -> bool:
+class Told(Protocol):
+    """What joints were told: a motion, or several, one after the other."""
+
+    def at(self, time: int) -> MotionState:
+        """As of ``Commanded``."""
+
+    def at_all(self, times: Annotated[Int64, "K"]) -> tuple[Annotated[Float64, "K n"], ...]:
+        """As of ``Commanded``."""
+
+
+def is_there(motion: Told, setup: ServoSetup, state: RobotState, now: int) -> bool:
     """Check whether joints are where a motion has them now, and about as fast: so what leaves the motion takes them
     along.
 
@@ -66,21 +76,24 @@ def is_there(motion: Commanded, setup: ServoSetup, state: RobotState, now: int) 
     return bool(goes_along and setup.away(state.q[index], told.position).max() <= THERE)
 
 
-def time_in(motion: Commanded, setup: ServoSetup, state: RobotState, now: int) -> int | None:
+def time_in(
+    motion: Told, setup: ServoSetup, state: RobotState, now: int, trusting: bool = False
+) -> int | None:
     """Return the time in a motion (ns of the node's clock) up to which joints have got, if they are where that has them
     by now, or where drives that lag would: by a time, as joint states of filters are, or of the first order. Else None.
 
     Args:
-        motion: the robot is in it, or was sent it.
+        motion: the robot is in it, or was sent it; or several.
         setup: the robot and the motion's joints.
         state: as measured, of all these joints.
         now: ns of the node's clock.
+        trusting: take joints for ones whose drives lag also where no driver's velocities say so.
     """
     seen, measured = state.seen(setup.variables, now), state.q[setup.variables]
     if is_there(motion, setup, state, now):
         return seen
     (earlier, since), measures = _earlier(setup, state), _measures(setup, state)
-    for family in (_delayed, _lagging) if measures else (_delayed,):
+    for family in (_delayed, _lagging) if measures or trusting else (_delayed,):
         lags, position, speeds = family(motion, seen)
         away = setup.away(measured, position).max(axis=1)
         best = int(np.argmin(away))
@@ -101,13 +114,13 @@ _Family = tuple[Annotated[Float64, "L"], Annotated[Float64, "L n"], Annotated[Fl
 """Lags (s), and where joints of each would be, and how fast."""
 
 
-def _delayed(motion: Commanded, seen: int) -> _Family:
+def _delayed(motion: Told, seen: int) -> _Family:
     """Return joints whose joint states are older than they say."""
     position, velocity, _ = motion.at_all(seen - _nanoseconds(_DELAYS))
     return _DELAYS, position, velocity
 
 
-def _lagging(motion: Commanded, seen: int) -> _Family:
+def _lagging(motion: Told, seen: int) -> _Family:
     """Return joints behind drives of the first order."""
     told = motion.at_all(seen - _nanoseconds(_EVERY * np.arange(_COUNT, dtype=np.float64)))[0]
     position = _WEIGHTS @ told

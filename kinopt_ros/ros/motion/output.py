@@ -403,13 +403,18 @@ class MotionOutput:
 
         Args:
             running: a motion that no later one has replaced.
-            message: the brake, of the same joints, from where they are measured.
-            send: hands it, without its first point, to those that do the motion; with None it is published.
+            message: the brake, of the same joints, from where they are measured; or a stop with a stamp.
+            send: hands a brake, without its first point, to those that do the motion; with None it is published.
             agreed: asked right before; with False nothing is sent. Must return at once.
         """
         with self._lock:
             if self.refuses or not agreed() or not any(one is running for one in self._published):
                 return False  # who stops all has told controllers, or publishes a brake of its own
+            before = running.before or running  # a brake that was lost has changed nothing
+            stamp = message.header.stamp
+            if stamp.sec or stamp.nanosec:
+                self._send(message, running.robot, held(message), before=before)
+                return True
             begun = JointTrajectory(
                 header=message.header, joint_names=message.joint_names, points=message.points[1:]
             )
@@ -417,7 +422,6 @@ class MotionOutput:
             execution = send(begun)
             if execution is None:
                 self._publisher.publish(begun)
-            before = running.before or running  # a brake that was lost has changed nothing
             self._keep(Published(message, running.robot, now, execution, brakes=True, before=before))
             return True
 
@@ -463,7 +467,7 @@ class MotionOutput:
             if joints.isdisjoint(motion.message.joint_names)
             and (motion.robot is new.robot or motion.runs(now))
         ]
-        self._published = (*others, new)
+        self._published = (*others, new.with_past(self._last_of(new.message)))
 
     def holds(self, right: Claim | Stop) -> bool:
         """Whether nobody else has asked for a motion since."""

@@ -1,13 +1,15 @@
 """A motion that this node has published or handed to a controller, and whether the robot is in it."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 import numpy as np
 from trajectory_msgs.msg import JointTrajectory as TrajectoryMessage
 
+from kinopt_ros.array import Float64, Int64
 from kinopt_ros.errors import StartStateError
 from kinopt_ros.planning.servo.commanded import Commanded
 from kinopt_ros.planning.servo.session import LAG
@@ -17,6 +19,7 @@ from kinopt_ros.ros.messages.conversions import trajectory_from_message
 from kinopt_ros.ros.motion.drives import ALIKE, share_of
 from kinopt_ros.ros.robot.joint_states import LATEST, RobotState
 from kinopt_ros.ros.robot.parameters import MOST_DELAY, START_DELAY
+from kinopt_ros.trajectory.braking import MotionState
 from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND, JointTrajectory
 
 EARLIEST = -0.05
@@ -33,6 +36,9 @@ _SLOWER = 0.93
 """Share of a motion's velocity below which it is slowed down."""
 QUINTIC = 10.0 / np.sqrt(3.0)
 """Largest acceleration of a quintic from rest to rest over 1 rad in 1 s, rad/s^2."""
+PAST = 300_000_000
+"""How long ago drives may have been told what still counts, ns."""
+_MOST_PAST = 50
 _AHEAD = 10**9
 """Longest time by which a motion is published before it begins, ns."""
 
@@ -62,6 +68,17 @@ class Published:
     """Whether it is the brake of one: where exactly that leads is up to the controller."""
     before: "Published | None" = None
     """The motion that it ends, if it is a brake or a stop."""
+    past: "tuple[Published, ...]" = ()
+    """The motions of these joints that it, and each other, took the place of lately, the oldest first: drives that lag
+    are still behind these."""
+
+    def with_past(self, last: "Published | None") -> "Published":
+        """Return it with the past of the motion of the same joints that it takes the place of."""
+        if last is None or not (self.stamped and last.stamped and last.robot is self.robot):
+            return self
+        known = (*last.past, replace(last, past=()))
+        begun = sum(one.start <= self.start - PAST for one in known)
+        return replace(self, past=known[max(begun - 1, 0) :][-_MOST_PAST:])
 
     @property
     def stamped(self) -> bool:
@@ -101,6 +118,34 @@ class Published:
         order = [motion.joint_names.index(name) for name in joints]
         rows = (array[:, order] for array in (motion.position, motion.velocity, motion.acceleration))
         return Commanded(JointTrajectory(joints, motion.time, *rows), self.start, self.start, self.start)
+
+
+class ToldMotion:
+    """What a controller was told lately by motions with stamps, each of which begins with a part of the one before."""
+
+    def __init__(self, motions: Sequence[Commanded]) -> None:
+        """``motions``: the oldest first."""
+        self._motions = motions
+        self._starts = [motion.start for motion in motions]
+
+    def at(self, time: int) -> MotionState:
+        """As of ``Commanded``."""
+        return self._motions[max(bisect_right(self._starts, time) - 1, 0)].at(time)
+
+    def at_all(self, times: Annotated[Int64, "K"]) -> tuple[Annotated[Float64, "K n"], ...]:
+        """As of ``Commanded``."""
+        rows = np.maximum(np.searchsorted(self._starts, times, side="right") - 1, 0)
+        found = np.zeros((3, len(times), len(self._motions[0].trajectory.joint_names)))
+        for row in np.unique(rows).tolist():
+            found[:, rows == row] = self._motions[row].at_all(times[rows == row])
+        return found[0], found[1], found[2]
+
+
+def told_by(published: Published, joints: tuple[str, ...]) -> ToldMotion | None:
+    """Return what a motion and its past have told joints, in this order; None if that is not known."""
+    motions = [one.commanded(joints) for one in (*published.past, published)]
+    known = [motion for motion in motions if motion is not None]
+    return ToldMotion(known) if known and len(known) == len(motions) else None
 
 
 def followed(motion: Commanded, setup: ServoSetup, state: RobotState, now: int, tolerance: float) -> bool:

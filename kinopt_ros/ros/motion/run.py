@@ -26,7 +26,7 @@ from kinopt_ros.ros.messages.trajectory_answer import whole_controller
 from kinopt_ros.ros.motion.arrival import TOLERANCE as ARRIVAL_TOLERANCE
 from kinopt_ros.ros.motion.arrival import missed
 from kinopt_ros.ros.motion.beside import begun_by, check_beside, is_at_end, variables_of, without
-from kinopt_ros.ros.motion.brakes import brake_of, commanded_of
+from kinopt_ros.ros.motion.brakes import brake_of, commanded_of, was_heard
 from kinopt_ros.ros.motion.controllers import (
     ChosenControllers,
     Part,
@@ -41,6 +41,7 @@ from kinopt_ros.ros.motion.own_pace import OwnPaceError, check_own_pace, in_time
 from kinopt_ros.ros.motion.published import Execution, Published
 from kinopt_ros.ros.motion.rights import Claim, agreed_by_all
 from kinopt_ros.ros.motion.stop_watch import WATCHED_AT_THE_END, Stopped, StopWatch
+from kinopt_ros.ros.motion.stops_in_time import is_in_time, may_be_sent, stop_in_time, stop_message
 from kinopt_ros.ros.serving.defects import log_defect
 from kinopt_ros.scene.scene import Scene
 from kinopt_ros.status import Status
@@ -461,6 +462,9 @@ class MotionRun:
 
     def _made_brake(self, running: Published) -> TrajectoryMessage:
         """Return the brake of a motion; joints that go at their own pace stop where they are."""
+        stop = self._whole_stop(running)
+        if stop is not None:
+            return stop
         kept = in_time(running, self._parts)
         brake = brake_of(self._context, kept)
         if kept is running:
@@ -470,6 +474,25 @@ class MotionRun:
         return whole_controller(
             brake, names, [float(q[running.robot.variable_index[name]]) for name in names]
         )
+
+    def _whole_stop(self, running: Published) -> TrajectoryMessage | None:
+        """Return the stop of a motion that is done in time, if its controller would set a brake back."""
+        context, joints = self._context, tuple(running.message.joint_names)
+        published = running.commanded(joints)
+        if published is None or not running.stamped or not context.sets_back():
+            return None
+        robot = running.robot
+        setup, state = (
+            servo_setup(robot, robot.root_link, robot.root_link, joints),
+            context.joint_states.of(robot),
+        )
+        now = self._now()
+        if now >= published.end or not was_heard(setup, state):
+            return None
+        if not is_in_time(context, setup, state, running, now):
+            return None
+        stop, motion, _ = stop_in_time(setup, published, state, self._now)
+        return stop_message(stop, motion, setup) if may_be_sent(motion) else None
 
     def _follow(self, brake: Published) -> bool:
         """Have a published brake published again if the robot does not follow it: one that is lost lets it go on into

@@ -1,6 +1,7 @@
 """Diagnostics on /diagnostics: how the node, its services and its solvers are doing, once per second."""
 
 import importlib
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,6 @@ from kinopt_ros.errors import KinoptError
 from kinopt_ros.planning.scheduler import Scheduler
 from kinopt_ros.planning.statistics import Percentiles, Statistics, Summary
 from kinopt_ros.ros.context import Context
-from kinopt_ros.ros.robot.late_clock import LateClock
 from kinopt_ros.solvers.registry import list_solvers
 from kinopt_ros.status import Status
 
@@ -24,15 +24,16 @@ _DEFECTS = (Status.FAILURE, Status.VERIFICATION_FAILED)
 
 
 def create_diagnostics(
-    node: Node, context: Context, scheduler: Scheduler, statistics: Statistics, late: LateClock
+    node: Node, context: Context, scheduler: Scheduler, statistics: Statistics, found: Callable[[], str]
 ) -> "Diagnostics | None":
-    """Publish diagnostics from now on; None, and a line in the log, where diagnostic_msgs is not installed."""
+    """Publish diagnostics from now on; None, and a line in the log, where diagnostic_msgs is not installed. ``found``:
+    returns what the watches of the node have found; empty if all is well."""
     try:
         messages: Any = importlib.import_module("diagnostic_msgs.msg")
     except ImportError:
         node.get_logger().info("diagnostic_msgs is not installed: /diagnostics is not published")
         return None
-    return Diagnostics(node, context, scheduler, statistics, late, messages)
+    return Diagnostics(node, context, scheduler, statistics, found, messages)
 
 
 class Diagnostics:
@@ -44,14 +45,14 @@ class Diagnostics:
         context: Context,
         scheduler: Scheduler,
         statistics: Statistics,
-        late: LateClock,
+        found: Callable[[], str],
         messages: Any,
     ) -> None:
         self._node = node
         self._context = context
         self._scheduler = scheduler
         self._statistics = statistics
-        self._late = late
+        self._found = found
         self._messages = messages
         self._publisher = node.create_publisher(messages.DiagnosticArray, "/diagnostics", 10)
         self._timer = node.create_timer(PERIOD, self._publish)
@@ -94,8 +95,8 @@ class Diagnostics:
             values["latest after its stamp (s)"] = f"{float(np.max(state.late[state.known])):.3f}"
         if quick + slow > _BUSY * capacity:
             return self._status("node", _WARN, f"{quick + slow} requests are waiting", values)
-        if self._late.sentence:
-            return self._status("node", _WARN, f"joint_states: {self._late.sentence}", values)
+        if found := self._found():
+            return self._status("node", _WARN, found, values)
         return self._status("node", _OK, f"serves robot {robot.name!r}", values)
 
     def _of_requests(self, name: str, summary: Summary) -> Any:

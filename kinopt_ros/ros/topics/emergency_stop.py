@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import Annotated, Any
 
 from kinopt_ros.array import Float64
-from kinopt_ros.errors import KinoptError, StartStateError
+from kinopt_ros.errors import KinoptError
 from kinopt_ros.planning.servo.commanded import Commanded
 from kinopt_ros.planning.servo.setup import PATIENCE, ServoSetup, servo_setup
-from kinopt_ros.planning.servo.stop import LEAD, is_at_rest_sooner, quickest_stop
+from kinopt_ros.planning.servo.stop import is_at_rest_sooner
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import sentence_of, trajectory_message
 from kinopt_ros.ros.motion.brakes import (
@@ -20,18 +20,12 @@ from kinopt_ros.ros.motion.brakes import (
     stands,
     was_heard,
 )
-from kinopt_ros.ros.motion.drives import is_there
 from kinopt_ros.ros.motion.lost import slows_down_in
 from kinopt_ros.ros.motion.output import MotionOutput
-from kinopt_ros.ros.motion.published import (
-    EARLIEST_AT_ONCE,
-    Published,
-    check_clock,
-    check_keeps_stamps,
-    followed,
-)
+from kinopt_ros.ros.motion.published import Published
 from kinopt_ros.ros.motion.rights import Stop
 from kinopt_ros.ros.motion.stop_watch import WATCHED, Stopped, StopWatch
+from kinopt_ros.ros.motion.stops_in_time import is_in_time, may_be_sent, stop_in_time, stop_message
 from kinopt_ros.ros.robot.joint_states import RobotState
 from kinopt_ros.ros.serving.defects import log_defect
 from kinopt_ros.solvers.readiness import check_ready
@@ -40,19 +34,10 @@ from kinopt_ros.verification.sweep import first_contact
 from kinopt_ros.verification.verify import contact_sentence
 
 _NOTHING = "no motion that this node has published is running"
-LEADS = (LEAD, 4 * LEAD, 16 * LEAD)
-"""Times until a stop begins, ns, in the order of trial, besides its way to the controller: a busy machine needs longer
-until it is sent."""
 _SOON = 1.5
 """As ``soon`` of brakes: an emergency may pull harder than a cancel."""
 _UNSURE = 60 * 10**9
 """Time after the end of a motion in which a robot that nobody hears of may still be in it, ns."""
-_STILL_SENT = ("position limits", "velocity limits", "acceleration limits", "jerk limits")
-"""Checks that the stop of one of this node's motions may fail and still be sent.
-
-The motion was verified, and a robot that brakes as fast as it can cannot do better. (All joints have their
-accelerations back at zero at the same time; until then one at its velocity limit may pass that by a little. A stop that
-stays where its motion leads may take up to 1.7 times a limit of acceleration.)"""
 
 
 class EmergencyStop:
@@ -196,24 +181,14 @@ class EmergencyStop:
         self, setup: ServoSetup, state: RobotState, published: Commanded, now: int, one: Published
     ) -> bool:
         """Check whether the robot is not in the motion that was published, or not at the time that the node reckons
-        with, as far as it is known where it is, or was when it was heard of last; when a brake begins, or a motion without a stamp, is up to the
-        controller."""
-        context = self._context
+        with, as far as it is known where it is, or was when it was heard of last; when a brake begins, or a motion
+        without a stamp, is up to the controller."""
         if not was_heard(setup, state):
             return False  # what was commanded is known
-        tolerance = context.parameter("servo.tracking_tolerance")
         if one.brakes:
+            tolerance = self._context.parameter("servo.tracking_tolerance")
             return not slows_down_in(published, setup, state, now, tolerance)
-        if not one.stamped:
-            return True
-        try:
-            check_clock(state, setup, EARLIEST_AT_ONCE)
-            check_keeps_stamps(published, setup, state, now)
-        except StartStateError:
-            return True
-        return not (
-            followed(published, setup, state, now, tolerance) and is_there(published, setup, state, now)
-        )
+        return not (one.stamped and is_in_time(self._context, setup, state, one, now))
 
     def _brake_as_measured(
         self,
@@ -249,21 +224,14 @@ class EmergencyStop:
         self, claim: Stop, setup: ServoSetup, state: RobotState, published: Commanded
     ) -> str:
         """Stop a robot that is in the motion that was published, as far as is known."""
-        way = state.way(setup.variables)
-        for lead in LEADS:
-            now = self._now()
-            stop, motion = quickest_stop(setup, published, now, state.q, lead + way)
-            if self._now() + way < stop.leave:  # else a controller would jump to it
-                break
+        stop, motion, now = stop_in_time(setup, published, state, self._now)
         if is_at_rest_sooner(setup, published, stop, now):
             self._will_rest(published.end, published.trajectory)
             return "the motion that runs is at rest sooner than another one could be"
         found = motion.report.violations
-        if not all(violation.check in _STILL_SENT for violation in found):
+        if not may_be_sent(motion):
             return f"the stop motion failed its check and was not published: {found[0].message}"
-        message = trajectory_message(motion.trajectory, setup.robot.root_link)
-        message.header.stamp.sec, message.header.stamp.nanosec = divmod(stop.start, 10**9)
-        if not claim.publish(message, setup.robot):
+        if not claim.publish(stop_message(stop, motion, setup), setup.robot):
             return "the stop motion came too late"
         self._will_rest(stop.end, motion.trajectory)
         self._sent.append((setup, motion.trajectory, state.q))

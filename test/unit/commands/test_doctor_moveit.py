@@ -190,3 +190,21 @@ def test_a_folder_that_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str
     for given in (tmp_path / "gone", tmp_path):
         assert main(["doctor", "--moveit", str(given)]) == 1
         assert "--srdf" in capsys.readouterr().err if given == tmp_path else True
+
+
+@pytest.mark.parametrize("desired", [False, True])
+def test_a_controller_that_sets_its_commands_back(
+    desired: bool, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    manager = "controller_manager: {ros__parameters: {arm_controller: {type: a/JointTrajectoryController}}}\n"
+    own = f"arm_controller: {{ros__parameters: {{interpolate_from_desired_state: {str(desired).lower()}}}}}\n"
+    (folder / "config" / "ros2_controllers.yaml").write_text(manager + own)
+    _, report = found(folder, capsys)
+    said = [one for one in in_yaml(report) if one["file"].endswith("ros2_controllers.yaml")]
+    if desired:
+        assert said == []
+    else:
+        (one,) = said
+        assert one["severity"] == "warning"
+        assert "'arm_controller' begins what replaces a motion where the robot is measured" in one["what"]
+        assert "interpolate_from_desired_state: true" in one["remedy"]

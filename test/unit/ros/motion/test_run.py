@@ -81,6 +81,7 @@ class World:
         context: Any = SimpleNamespace(
             node=SimpleNamespace(get_clock=lambda: clock, get_logger=lambda: log),
             joint_states=SimpleNamespace(of=lambda robot: self.state),
+            sets_back=lambda: False,
             parameter=lambda name: {"controller_joints": [], "arrival_tolerance": 0.1}[name],
         )
         chosen: Any = SimpleNamespace(
@@ -251,6 +252,7 @@ def test_joints_that_another_motion_has_just_left_are_waited_for(
     context: Any = SimpleNamespace(
         loaded=SimpleNamespace(model=robot),
         joint_states=SimpleNamespace(of=lambda robot: state),
+        sets_back=lambda: False,
         node=world.run._context.node,
     )
     output: Any = SimpleNamespace(
