@@ -23,6 +23,7 @@ from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.robot.urdf import robot_from_urdf
 from kinopt_ros.ros.client.simulated_actions import given
 from kinopt_ros.ros.messages.conversions import trajectory_from_message, trajectory_message
+from kinopt_ros.ros.motion import stops_in_time
 from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.robot import joint_states
 from kinopt_ros.ros.robot.joint_states import JointStates
@@ -280,7 +281,7 @@ def test_a_stop_that_took_long_to_be_made_is_made_again(monkeypatch: pytest.Monk
         made.append(stop)
         return stop
 
-    monkeypatch.setattr(emergency_stop, "quickest_stop", slowly)
+    monkeypatch.setattr(stops_in_time, "quickest_stop", slowly)
     stop = trajectory_from_message(world.emergency())
     assert len(made) == 2
     start = world.messages[-1].header.stamp.sec * 10**9 + world.messages[-1].header.stamp.nanosec

@@ -61,7 +61,9 @@ def test_what_a_controller_says(
     watch = told(executor, ["/left/arm_controller"])
     assert bool(watch.sentence) == sets_back
     if sets_back:
-        assert "/left/arm_controller begins what replaces a motion where the robot is measured" in watch.sentence
+        assert (
+            "/left/arm_controller begins what replaces a motion where the robot is measured" in watch.sentence
+        )
         assert "interpolate_from_desired_state: true" in watch.sentence
 
 
@@ -88,7 +90,9 @@ def test_the_node_says_it_of_who_hears_its_motions(start_node: StartNode) -> Non
     topic = "/asks_controllers/joint_trajectory"
     client.node.declare_parameter("open_loop_control", False)
     client.node.create_subscription(JointTrajectory, topic, lambda message: None, 1)
-    sentence = f"{client.node.get_fully_qualified_name()} begins what replaces a motion where the robot is measured"
+    sentence = (
+        f"{client.node.get_fully_qualified_name()} begins what replaces a motion where the robot is measured"
+    )
     assert client.spin_until(lambda: sentence in process.log_text(), 60.0), process.log_text()
     client.spin(2.0 * LOOK_SECONDS)
     assert process.log_text().count(sentence) == 1  # not at every look

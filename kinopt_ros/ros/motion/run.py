@@ -477,19 +477,14 @@ class MotionRun:
 
     def _whole_stop(self, running: Published) -> TrajectoryMessage | None:
         """Return the stop of a motion that is done in time, if its controller would set a brake back."""
-        context, joints = self._context, tuple(running.message.joint_names)
-        published = running.commanded(joints)
-        if published is None or not running.stamped or not context.sets_back():
-            return None
-        robot = running.robot
-        setup, state = (
-            servo_setup(robot, robot.root_link, robot.root_link, joints),
-            context.joint_states.of(robot),
-        )
+        context, robot, joints = self._context, running.robot, tuple(running.message.joint_names)
+        published = running.commanded(joints) if running.stamped and context.sets_back() else None
         now = self._now()
-        if now >= published.end or not was_heard(setup, state):
+        if published is None or now >= published.end:
             return None
-        if not is_in_time(context, setup, state, running, now):
+        setup = servo_setup(robot, robot.root_link, robot.root_link, joints)
+        state = context.joint_states.of(robot)
+        if not (was_heard(setup, state) and is_in_time(context, setup, state, running, now)):
             return None
         stop, motion, _ = stop_in_time(setup, published, state, self._now)
         return stop_message(stop, motion, setup) if may_be_sent(motion) else None

@@ -302,3 +302,22 @@ def test_a_robot_that_lags_says_so() -> None:
     k = names.index(joints[0])
     assert 0.005 < abs(told[0] - position[k]) < 0.1
     assert velocity[k] != 0.0
+
+
+def test_a_controller_that_begins_as_measured_sets_its_commands_back() -> None:
+    """By what the drives lag, as joint_trajectory_controller does by default; where the first point is over, it does
+    not."""
+    away = [Waypoint(0, [0.0], [0.0]), Waypoint(SECOND, [1.0], [0.0])]
+    for from_desired, first, expected in ((True, 1, 0.0), (False, 1, 0.02), (False, 0, 0.0)):
+        one = SimulatedController(["a"], np.array([0.0]), drive_lag=0.02, from_desired=from_desired)
+        one.take(["a"], away, 0, NOW)
+        later = NOW + SECOND // 2
+        told, there = one.state(later), one.measured(later)
+        assert told.position[0] - there.position[0] > 0.02
+        points = [Waypoint(0, told.position, told.velocity), Waypoint(SECOND, [0.9], [0.0])]
+        one.take(["a"], points[first:], 0, later)
+        assert told.position[0] - one.state(later).position[0] == pytest.approx(expected, abs=0.01)
+        if expected:
+            assert one.state(later).velocity[0] == pytest.approx(there.velocity[0])
+    one.hold(later)
+    assert one.state(later).position[0] == pytest.approx(there.position[0])

@@ -15,11 +15,13 @@ from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.ros.motion.published import (
     EARLIEST,
     EARLIEST_AT_ONCE,
+    PAST,
     Published,
     begin_of,
     check_clock,
     check_keeps_stamps,
     followed_motion,
+    told_by,
 )
 from kinopt_ros.ros.robot import joint_states
 from kinopt_ros.ros.robot.joint_states import LATEST, JointStates
@@ -179,3 +181,36 @@ def test_a_brake_is_not_gone_on_from() -> None:
     for brakes in (False, True):
         one = Published(message, PANDA, NOW, brakes=brakes)
         assert (followed_motion([one], setup, state, NOW, 0.05) is None) == brakes
+
+
+def sent(value: float, start: int) -> Published:
+    """A motion that stands at one place for ten seconds."""
+    points = [
+        JointTrajectoryPoint(positions=[value] * 7, velocities=[0.0] * 7, accelerations=[0.0] * 7)
+        for _ in "12"
+    ]
+    points[1].time_from_start.sec = 10
+    message = JointTrajectory(joint_names=ARM, points=points)
+    message.header.stamp.sec, message.header.stamp.nanosec = divmod(start, 10**9)
+    return Published(message, PANDA, start)
+
+
+def test_what_joints_were_told_lately_is_known_until_it_counts_no_more() -> None:
+    last: Published | None = None
+    for k in range(40):
+        last = sent(0.1 * k, NOW + k * PAST // 10).with_past(last)
+    assert last is not None
+    told = told_by(last, tuple(ARM))
+    assert told is not None
+    times = NOW + np.arange(29 * PAST // 10, 45 * PAST // 10, PAST // 100)
+    expected = 0.1 * np.minimum((times - NOW) // (PAST // 10), 39)
+    np.testing.assert_allclose(told.at_all(times)[0][:, 0], expected)
+    assert [told.at(int(time)).position[0] for time in times] == pytest.approx(expected)
+    assert len(last.past) == 10  # the oldest is told until the time that still counts
+    assert not any(one.past for one in last.past)  # which would keep all that ever was
+
+
+def test_a_past_without_stamps_is_none() -> None:
+    unstamped = sent(0.0, 0)
+    assert not sent(1.0, NOW).with_past(unstamped).past
+    assert not unstamped.with_past(sent(1.0, NOW)).past
