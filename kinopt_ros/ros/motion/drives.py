@@ -1,6 +1,7 @@
 """Whether joints are in a motion in time: where it has them, or where drives that lag would, though their controller is
 farther. A controller that slows motions down, or began later, is behind itself."""
 
+from collections.abc import Callable
 from typing import Annotated, Protocol
 
 import numpy as np
@@ -36,24 +37,35 @@ _LEAST_SINCE = 0.03
 """Least time between two measurements that say whether a lag is the same, s."""
 _EVERY, _COUNT = 0.002, 120
 """Time between the places that say where drives of the first order are, s, and their number."""
+_WAS_ALIKE = 5e-3
+"""As ALIKE, of what was measured up to 0.7 s before: no drive is exactly of the first order."""
+_KNOWN = 100_000_000
+"""Time from the begin of what was told from which on it says where drives are, ns."""
 
 
-def _weights() -> Annotated[Float64, "L K"]:
+def _weights(lags: Annotated[Float64, "L"], count: int) -> Annotated[Float64, "L K"]:
     """Return how much each place counts that was told so long ago, for each lag: drives of the first order are at the
     mean of all, of which each counts by exp(-age / lag); between two they were told a straight line."""
-    by = _LAGS[:, None] / _EVERY
-    age = np.arange(_COUNT) / by
+    by = lags[:, None] / _EVERY
+    age = np.arange(count) / by
     weights = by * (np.exp(1.0 / by) - 2.0 + np.exp(-1.0 / by)) * np.exp(-age)
     weights[:, :1] = 1.0 - by * (1.0 - np.exp(-1.0 / by))
     weights[:, -1] += 1.0 - weights.sum(axis=1)
     return np.asarray(weights)
 
 
-_WEIGHTS = _weights()
+_WEIGHTS = _weights(_LAGS, _COUNT)
+_ANY_LAGS, _ANY_COUNT = np.arange(0.001, 0.151, 0.003), 300
+_ANY_WEIGHTS = _weights(_ANY_LAGS, _ANY_COUNT)
+"""The same of all lags that drives may have."""
 
 
 class Told(Protocol):
     """What joints were told: a motion, or several, one after the other."""
+
+    @property
+    def start(self) -> int:
+        """When it begins, ns."""
 
     def at(self, time: int) -> MotionState:
         """As of ``Commanded``."""
@@ -105,13 +117,59 @@ def time_in(
             alike = says and setup.away(earlier, place[None]).max() <= ALIKE
         else:
             alike = family is _delayed
-        if alike:
+        if alike and not (trusting and _was_else(motion, setup, state, seen, family, best)):
             return seen - round(float(lags[best]) * NANOSECONDS_PER_SECOND)
     return None
 
 
+def _was_else(
+    motion: Told, setup: ServoSetup, state: RobotState, seen: int, family: "_Kind", row: int
+) -> bool:
+    """Check whether joints were not behind by the same lag (a row of its family) for as long as is known: where a speed
+    slider slows them down they fall behind more and more."""
+    since, places = state.past(setup.variables)
+    for seconds, place in zip(since.tolist(), places, strict=True):
+        time = seen - round(seconds * NANOSECONDS_PER_SECOND)
+        if time < motion.start + _KNOWN:
+            continue
+        if setup.away(place, family(motion, time)[1][row][None]).max() > _WAS_ALIKE:
+            return True
+    return False
+
+
+def least_lag_error(
+    motion: Told,
+    setup: ServoSetup,
+    since: Annotated[Float64, "K"],
+    places: Annotated[Float64, "K n"],
+    seen: int,
+) -> float:
+    """Return how far joints were from where one lag, of any kind, would have had them, at the least, rad or m.
+
+    Args:
+        motion: what they were told.
+        setup: the robot and the motion's joints.
+        since: times before ``seen``, s.
+        places: where they were then.
+        seen: ns of the node's clock.
+    """
+    times = seen - _nanoseconds(since)
+    errors = [
+        np.max(
+            [
+                setup.away(place, family(motion, int(time))[1]).max(axis=1)
+                for place, time in zip(places, times, strict=True)
+            ],
+            axis=0,
+        ).min()
+        for family in (_delayed, _lagging_by_any)
+    ]
+    return float(min(errors))
+
+
 _Family = tuple[Annotated[Float64, "L"], Annotated[Float64, "L n"], Annotated[Float64, "L n"]]
 """Lags (s), and where joints of each would be, and how fast."""
+_Kind = Callable[[Told, int], _Family]
 
 
 def _delayed(motion: Told, seen: int) -> _Family:
@@ -122,9 +180,19 @@ def _delayed(motion: Told, seen: int) -> _Family:
 
 def _lagging(motion: Told, seen: int) -> _Family:
     """Return joints behind drives of the first order."""
-    told = motion.at_all(seen - _nanoseconds(_EVERY * np.arange(_COUNT, dtype=np.float64)))[0]
-    position = _WEIGHTS @ told
-    return _LAGS, position, (told[0] - position) / _LAGS[:, None]
+    return _behind(motion, seen, _LAGS, _WEIGHTS)
+
+
+def _lagging_by_any(motion: Told, seen: int) -> _Family:
+    return _behind(motion, seen, _ANY_LAGS, _ANY_WEIGHTS)
+
+
+def _behind(
+    motion: Told, seen: int, lags: Annotated[Float64, "L"], weights: Annotated[Float64, "L K"]
+) -> _Family:
+    told = motion.at_all(seen - _nanoseconds(_EVERY * np.arange(weights.shape[1], dtype=np.float64)))[0]
+    position = weights @ told
+    return lags, position, (told[0] - position) / lags[:, None]
 
 
 def _nanoseconds(seconds: Annotated[Float64, "K"]) -> Annotated[Int64, "K"]:

@@ -16,7 +16,8 @@ from kinopt_ros.planning.servo.session import LAG
 from kinopt_ros.planning.servo.setup import ServoSetup
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.messages.conversions import trajectory_from_message
-from kinopt_ros.ros.motion.drives import ALIKE, share_of
+from kinopt_ros.ros.motion.drives import ALIKE, THERE, share_of
+from kinopt_ros.ros.motion.slider import pace_of
 from kinopt_ros.ros.robot.joint_states import LATEST, RobotState
 from kinopt_ros.ros.robot.parameters import MOST_DELAY, START_DELAY
 from kinopt_ros.trajectory.braking import MotionState
@@ -36,9 +37,9 @@ _SLOWER = 0.93
 """Share of a motion's velocity below which it is slowed down."""
 QUINTIC = 10.0 / np.sqrt(3.0)
 """Largest acceleration of a quintic from rest to rest over 1 rad in 1 s, rad/s^2."""
-PAST = 300_000_000
+PAST = 1_000_000_000
 """How long ago drives may have been told what still counts, ns."""
-_MOST_PAST = 50
+_MOST_PAST = 60
 _AHEAD = 10**9
 """Longest time by which a motion is published before it begins, ns."""
 
@@ -127,6 +128,11 @@ class ToldMotion:
         """``motions``: the oldest first."""
         self._motions = motions
         self._starts = [motion.start for motion in motions]
+
+    @property
+    def start(self) -> int:
+        """As of ``Commanded``."""
+        return self._starts[0]
 
     def at(self, time: int) -> MotionState:
         """As of ``Commanded``."""
@@ -252,6 +258,12 @@ def check_keeps_stamps(motion: Commanded, setup: ServoSetup, state: RobotState, 
         raise StartStateError(
             f"the robot is {late:.2g} s behind the motion that it is in, and slower, as by a controller that slows "
             "motions down: what leaves the motion would set it on. Wait until that one is over"
+        )
+    pace = None if away <= THERE else pace_of(motion, setup, state, now)
+    if pace is not None:
+        raise StartStateError(
+            f"the robot does the motion that it is in at {pace:.1%} of its speed, as by a speed slider: what leaves "
+            "the motion would set it on. Wait until that one is over, or put the slider at 100 %"
         )
 
 

@@ -38,6 +38,10 @@ _NOISE = 5e-3
 """Step that says nothing, rad or m: at 1 kHz noise would be faster than a slow joint can be."""
 _WAY_SECONDS = 0.05
 """Least time that the velocity of a way is the mean of, s; at most twice that, unless joint states are rarer."""
+_WAYS = 14
+"""Number of earlier positions that are kept, so far apart."""
+_TOGETHER = 2e-3
+"""How far apart positions of several joints may be measured that count as of one time, s."""
 _STEADY = 2e-3
 """Way in that time that says nothing, rad or m: noise again."""
 UNREAD_SECONDS, _UNREAD_LOOK = 0.5, 5e-3
@@ -70,8 +74,8 @@ class _Reading:
     """Time since the joint was first heard of, s, by stamps as far as there are some."""
     slowest: float = 0.0
     """Longest time from a stamp to its arrival lately, s."""
-    ways: tuple[tuple[float, float], tuple[float, float]] | None = None
-    """Two earlier positions, each with ``passed`` then; the first one begins the way."""
+    ways: tuple[tuple[float, float], ...] | None = None
+    """Earlier positions, two or more, each with ``passed`` then, the oldest first; the last but one begins the way."""
 
     def after(self, before: "_Reading | None") -> "_Reading":
         """Return this reading with the fastest of the last steps, of which the last one leads here."""
@@ -94,8 +98,8 @@ class _Reading:
             since, earlier = self.received, before.fastest_at(self.received)
         now = before.passed + (between if between > 0.0 else self.received - before.received)
         ways = before.ways
-        if ways is None or now - ways[1][0] >= _WAY_SECONDS:
-            ways = (ways or ((now, self.position),) * 2)[1], (now, self.position)
+        if ways is None or now - ways[-1][0] >= _WAY_SECONDS:
+            ways = (*(ways or ((now, self.position),) * 2), (now, self.position))[-_WAYS:]
         return replace(
             self,
             fastest=speed,
@@ -129,7 +133,7 @@ class _Reading:
         """Velocity of the way lately, if the driver measures none."""
         if self.speaks or self.ways is None:
             return 0.0
-        begin, position = self.ways[0]
+        begin, position = self.ways[-2]
         way, passed = self.position - position, self.passed - begin
         if passed <= 0.0 or not math.isfinite(way):  # that is a jump
             return 0.0
@@ -141,7 +145,7 @@ class _Reading:
         """How long ago the way lately began, as of when this was measured, s; and the position then. 0 s: at once."""
         if self.ways is None:
             return 0.0, self.position
-        begin, position = self.ways[0]
+        begin, position = self.ways[-2]
         return self.passed - begin, position
 
     def fastest_at(self, now: float) -> float:
@@ -225,6 +229,24 @@ class RobotState(Received):
     earlier: tuple[Annotated[Float64, "nq"], Annotated[Float64, "nq"]] | None = None
     """How long before each was measured it had been measured, too, s (some 0.05 to 0.1 s; 0: not yet), and where it was
     then. None: nobody knows."""
+    ways: Sequence[tuple[float, tuple[tuple[float, float], ...]]] | None = None
+    """A time of each, s, and earlier positions with theirs, the oldest first. None: nobody knows."""
+
+    def past(self, variables: Iterable[int]) -> tuple[Annotated[Float64, "K"], Annotated[Float64, "K n"]]:
+        """Return how long before some variables were measured they had been measured, too, s, every 0.05 s or more in
+        the last 0.7 s, the longest first, and where they were then; nothing if they are not measured together."""
+        index = list(variables)
+        nothing = np.zeros(0), np.zeros((0, len(index)))
+        if self.ways is None:
+            return nothing
+        kept = [self.ways[i] for i in index]
+        count = min((len(ways) for _, ways in kept), default=0)
+        if count == 0:
+            return nothing
+        rows = np.array([ways[-count:] for _, ways in kept])  # n, K, 2
+        since = np.array([now for now, _ in kept])[:, None] - rows[:, :, 0]
+        together = np.ptp(since, axis=0) <= _TOGETHER
+        return since[0, together], rows[:, together, 1].T
 
     @property
     def seen_velocity(self) -> Annotated[Float64, "nq"]:
@@ -370,6 +392,7 @@ class JointStates:
             stamped=np.array([r is not None and r.stamp != 0 for r in readings], dtype=bool),
             slowest=np.array([0.0 if r is None else r.slowest_at(now) for r in readings]),
             earlier=(before[:, 0], before[:, 1]),
+            ways=[(0.0, ()) if r is None else (r.passed, r.ways or ()) for r in readings],
         )
 
 

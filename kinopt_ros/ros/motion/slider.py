@@ -1,0 +1,60 @@
+"""Whether a speed slider slows a motion down: then joints fall behind it more and more, and those whose drives lag do
+not. Only where the first explains where joints were lately, and the second does not, it is said."""
+
+import numpy as np
+
+from kinopt_ros.planning.servo.commanded import Commanded
+from kinopt_ros.planning.servo.setup import ServoSetup
+from kinopt_ros.ros.motion.drives import least_lag_error
+from kinopt_ros.ros.robot.joint_states import RobotState
+from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND
+
+_PACES = np.arange(0.5, 1.0025, 0.005)
+"""Shares of its speed at which a motion may be done."""
+_FASTEST = 0.99
+"""Share from which on nobody minds."""
+_LATEST, _COARSE, _FINE = 0.5, 0.002, 0.0001
+"""How far joints may be behind, s, and the times between two looks at where they are."""
+_EXPLAINED, _NOT_EXPLAINED = 1.5e-3, 3e-3
+"""How far joints are, at most or at least, from where an explanation has them, rad or m."""
+_SETTLED = 150_000_000
+"""Time from the begin of a motion in which drives may still do what was before, ns."""
+_LEAST, _LEAST_SECONDS = 3, 0.15
+"""Least number of places, and least time between the first and the last one, s, that say anything."""
+
+
+def pace_of(motion: Commanded, setup: ServoSetup, state: RobotState, now: int) -> float | None:
+    """Return the share of its speed at which joints do a motion that a speed slider slows down; None if they do it as
+    it is, or nobody knows.
+
+    Args:
+        motion: the robot is in it.
+        setup: the robot and the motion's joints.
+        state: as measured, of all these joints.
+        now: ns of the node's clock.
+    """
+    seen = state.seen(setup.variables, now)
+    since, places = state.past(setup.variables)
+    inside = seen - since * NANOSECONDS_PER_SECOND >= motion.start + _SETTLED
+    since, places = since[inside], places[inside]
+    if len(since) < _LEAST or since.max() < _LEAST_SECONDS:
+        return None
+    measured = state.q[setup.variables]
+    late = 0.0
+    for lates in (np.arange(0.0, _LATEST, _COARSE), np.arange(-_COARSE, _COARSE, _FINE)):
+        tried = late + lates
+        late = float(tried[np.argmin(setup.away(measured, _at(motion, seen, -tried)).max(axis=1))])
+    times = -late - _PACES[:, None] * since
+    there = _at(motion, seen, times.ravel()).reshape(len(_PACES), len(since), -1)
+    errors = setup.away(places, there).max(axis=(1, 2))
+    errors = np.maximum(errors, setup.away(measured, _at(motion, seen, np.array([-late]))).max())
+    best = int(np.argmin(errors))
+    if _PACES[best] > _FASTEST or errors[best] > _EXPLAINED or errors[-1] < _NOT_EXPLAINED:
+        return None
+    lagging = least_lag_error(motion, setup, np.append(since, 0.0), np.vstack([places, measured]), seen)
+    return float(_PACES[best]) if lagging >= _NOT_EXPLAINED else None
+
+
+def _at(motion: Commanded, seen: int, seconds: np.ndarray) -> np.ndarray:
+    """Return where a motion has joints at times around one, s."""
+    return motion.at_all(seen + np.round(seconds * NANOSECONDS_PER_SECOND).astype(np.int64))[0]
