@@ -27,16 +27,16 @@ def a_controller(executor: SingleThreadedExecutor, name: str, **parameters: bool
     executor.add_node(node)
 
 
-def told(executor: SingleThreadedExecutor, names: list[str]) -> SetBackWatch:
+def told(executor: SingleThreadedExecutor, names: list[str], looks: int = 200) -> SetBackWatch:
     """A watch that has asked all that it asks."""
     node = Node("asks")
     executor.add_node(node)
     watch = SetBackWatch(node, lambda: names)
-    for _ in range(200):
+    for _ in range(looks):
         watch.look()
         for _ in range(20):
             executor.spin_once(timeout_sec=0.01)
-        if all(one._client is None for one in watch._asked.values()):
+        if all(one._over for one in watch._asked.values()):
             break
     watch.look()
     return watch
@@ -81,7 +81,7 @@ def test_one_that_goes_is_forgotten(executor: SingleThreadedExecutor) -> None:
 def test_who_never_answers_is_not_asked_for_ever(executor: SingleThreadedExecutor) -> None:
     node = Node("mute", namespace="/left", start_parameter_services=False)
     executor.add_node(node)
-    watch = told(executor, ["/left/mute"])
+    watch = told(executor, ["/left/mute"], looks=10)
     assert not watch.sentence
 
 

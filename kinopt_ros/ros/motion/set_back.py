@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from rcl_interfaces.msg import ParameterType
-from rcl_interfaces.srv import GetParameters
+from rcl_interfaces.srv import GetParameters, ListParameters
 from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
 from rclpy.node import Node
@@ -16,7 +16,7 @@ from kinopt_ros.errors import shortened
 from kinopt_ros.robot.ros2_controllers import FROM_DESIRED, REMEDY
 
 LOOK_SECONDS = 2.0
-TIMES = 5
+TIMES = 6
 """How often one is asked: ROS loses answers to those whom the other side has not discovered yet."""
 
 
@@ -64,46 +64,49 @@ class _Asked:
 
     def __init__(self, node: Node, name: str) -> None:
         self._node = node
-        self._client: Any = node.create_client(GetParameters, f"{name}/get_parameters")
+        # Its names first: rclcpp logs a warning of each parameter that is asked for and is not there.
+        self._lists: Any = node.create_client(ListParameters, f"{name}/list_parameters")
+        self._gets: Any = node.create_client(GetParameters, f"{name}/get_parameters")
         self._times = 0
-        self._answers: dict[str, bool | None] = {}
-        """None: it has no such parameter."""
-        self._waiting: dict[str, Any] = {}
+        self._waiting: tuple[Any, Any] | None = None
+        """The client that was asked last, and the answer that it waits for."""
+        self._names: list[str] | None = None
+        """Which of the parameters it has."""
+        self._values: list[bool] | None = None
+        self._over = False
 
     @property
     def sets_back(self) -> bool:
         """Whether it has one of the parameters, and says that none is on."""
-        said = [value for value in self._answers.values() if value is not None]
-        return len(self._answers) == len(FROM_DESIRED) and bool(said) and not any(said)
+        return bool(self._values) and not any(self._values or ())
 
     def look(self) -> None:
-        """Read its answers, and ask what it has not answered, if it is there: one parameter at a time, as one that it
-        has not spoils the whole answer."""
-        if self._client is None:
+        """Read its answer, and ask what is not known yet, if it is there."""
+        if self._over:
             return
-        for parameter, future in self._waiting.items():
-            if future.done():
-                self._answers[parameter] = _value(future.result())
+        if self._waiting is not None:
+            client, future = self._waiting
+            if not future.done():
+                client.remove_pending_request(future)
+            elif client is self._lists:
+                self._names = [name for name in FROM_DESIRED if name in future.result().result.names]
             else:
-                self._client.remove_pending_request(future)
-        self._waiting = {}
-        left = [parameter for parameter in FROM_DESIRED if parameter not in self._answers]
-        if not left or self._times == TIMES:
+                values = future.result().values
+                self._values = [v.bool_value for v in values if v.type == ParameterType.PARAMETER_BOOL]
+            self._waiting = None
+        client = self._lists if self._names is None else self._gets
+        if self._values is not None or self._names == [] or self._times == TIMES:
             self.close()
-        elif self._client.service_is_ready():
+        elif client.service_is_ready():
             self._times += 1
-            for parameter in left:
-                self._waiting[parameter] = self._client.call_async(GetParameters.Request(names=[parameter]))
+            request: Any = ListParameters.Request(prefixes=list(FROM_DESIRED))
+            if self._names is not None:
+                request = GetParameters.Request(names=self._names)
+            self._waiting = client, client.call_async(request)
 
     def close(self) -> None:
         """Ask nothing any more."""
-        if self._client is not None:
-            self._node.destroy_client(self._client)
-            self._client = None
-
-
-def _value(answer: Any) -> bool | None:
-    values = list(answer.values)
-    if len(values) != 1 or values[0].type != ParameterType.PARAMETER_BOOL:
-        return None
-    return bool(values[0].bool_value)
+        if not self._over:
+            self._node.destroy_client(self._lists)
+            self._node.destroy_client(self._gets)
+        self._over = True
