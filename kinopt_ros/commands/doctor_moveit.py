@@ -13,9 +13,10 @@ from kinopt_ros.files import is_file, is_folder, read_text
 from kinopt_ros.robot.limits import apply_joint_limits
 from kinopt_ros.robot.lint.finding import Finding, Severity, in_order
 from kinopt_ros.robot.lint.rates import DEFAULT_RATES, lint_rates
-from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.model import Joint, RobotModel
 from kinopt_ros.robot.moveit_controllers import (
     ACTIONS,
+    ARRIVAL_TOLERANCE,
     GRIPPER,
     MANAGER,
     MOTIONS,
@@ -227,6 +228,14 @@ def _controller(
             f"no group has exactly the joints of {name!r}",
             "add a group of them to the SRDF: the parameter controllers names groups",
         )
+    if kind == MOTIONS and not unknown and _may_grip(robot, joints):
+        yield Finding(
+            NOTE,
+            0,
+            f"no end_effector of the SRDF has {shortened(joints)}: if {name!r} grips things, what is between the "
+            f"fingers makes its motions fail (they end more than {ARRIVAL_TOLERANCE:g} from where they should)",
+            "declare the group as <end_effector>: its joints may end anywhere",
+        )
     if kind == MOTIONS or unknown:
         return
     yield Finding(
@@ -262,6 +271,26 @@ def _ros2_controllers(given: Mapping[str, Any], robot: RobotModel) -> Iterator[F
             "commands back by what the drives lag",
             REMEDY,
         )
+
+
+def _may_grip(robot: RobotModel, joints: list[str]) -> bool:
+    """Check whether joints may be those of a gripper that the SRDF does not declare: one or two that move by
+    themselves, far enough to miss a goal, behind others."""
+    known = {name for tool in robot.end_effectors for name in robot.groups[tool.group].joints}
+    own = [robot.joint_by_name[name] for name in joints if robot.joint_by_name[name].is_active]
+    if not 0 < len(own) <= 2 or known.intersection(joints):
+        return False
+    ranges = [robot.limits.upper[j.first_variable] - robot.limits.lower[j.first_variable] for j in own]
+    return max(ranges) > ARRIVAL_TOLERANCE and all(_is_behind_others(robot, joint, joints) for joint in own)
+
+
+def _is_behind_others(robot: RobotModel, joint: Joint, joints: list[str]) -> bool:
+    link = joint.parent_link
+    while (above := robot.parent_joint.get(link)) is not None:
+        if above.is_active and above.name not in joints:
+            return True
+        link = above.parent_link
+    return False
 
 
 _LIMITS = "joint_limits.yaml"

@@ -8,6 +8,9 @@ from typing import Any
 from kinopt_ros.errors import InvalidRequestError, KinoptError, shown
 from kinopt_ros.robot.model import RobotModel
 
+ARRIVAL_TOLERANCE = 0.1
+"""How far joints may be from where a motion ends that their controller says to have done, rad or m, unless a parameter
+of this name says otherwise."""
 MANAGER = "moveit_simple_controller_manager"
 MOTIONS, GRIPPER, PARALLEL_GRIPPER = "FollowJointTrajectory", "GripperCommand", "ParallelGripperCommand"
 """Types of controllers: those that follow motions, and those that go to a position by themselves."""

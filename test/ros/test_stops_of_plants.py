@@ -153,6 +153,24 @@ def test_a_robot_that_nobody_hears_of_is_where_it_was_going(order: str, scaling:
     assert found.acceleration <= ACCELERATION, world.said
 
 
+@pytest.mark.parametrize("order", ["deactivate", "emergency"])
+@pytest.mark.parametrize("idle", [0.5, 100.0])
+def test_a_robot_that_stood_when_it_was_heard_of_last_is_left_alone(order: str, idle: float) -> None:
+    """It was told to be where it had been measured, and all that was since was looked through: gigabytes after hours."""
+    world, motion = a_world(Plant(period=20 * MS))
+    with world.own_time():
+        world.pass_ms(50)
+        world.move(motion)
+        world.pass_ms(1e3 * (0.1 + motion.duration + idle))
+        world.be_silent(world.time.now + 3000 * MS)
+        world.pass_ms(1000)
+        world.deactivate() if order == "deactivate" else world.emergency(True)
+        world.pass_ms(500)
+    assert len(world.sent) == 1
+    if order == "emergency":
+        assert ("nobody has said lately" in world.said[0]) == (idle < 60.0)
+
+
 def test_a_slow_robot_of_a_speed_slider_is_not_taken_for_one_that_lags() -> None:
     """At its begin, 9 mrad behind, it was to be where the motion was at once: at five times its limit of velocity."""
     world, motion = a_world(Plant(speed_scaling=0.8))

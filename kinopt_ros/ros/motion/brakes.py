@@ -38,6 +38,8 @@ FARTHEST = 1e6
 """Farthest that a joint without limits may be measured from 0, rad or m."""
 ON_THE_WAY = 0.03
 """Longest time that a brake is on its way, s, besides that of the slowest joint states lately."""
+UNSURE = 60 * 10**9
+"""Longest time that a robot that nobody hears of may still be in a motion, ns, after this should be over."""
 _EARLIEST_BEGIN = round(MOST_DELAY * NANOSECONDS_PER_SECOND)
 """How far one may be ahead of it that does not keep stamps, ns."""
 _STALE = 25_000_000
@@ -174,17 +176,8 @@ def _where(
     behind = float(state.behind[index].max())
     lead = round(behind * NANOSECONDS_PER_SECOND)
     heard = is_heard(context, setup, state)
-    found = None
-    if heard or was_heard(setup, state):
-        found = _times_in(
-            setup,
-            commanded,
-            state,
-            now - lead,
-            context.parameter("servo.tracking_tolerance"),
-            LATEST_BEGIN if heard else max(LATEST_BEGIN, now - lead - commanded.start),
-        )
-    if found is None and not heard:  # it is in the motion, and may be a little behind
+    found = _found_in(setup, commanded, state, now - lead, context, heard)
+    if not (heard or was_heard(setup, state)):  # it is in the motion, and may be a little behind
         return [commanded.at(now - late) for late in (LAG, LAG // 2, 0)], (now - LAG, now)
     between, share = None, 1.0
     if found is None:
@@ -201,12 +194,33 @@ def _where(
         ]
         between = (times[0], times[-1])
         at = _gone_on_in(setup, commanded, state, found[1], times, share)
-    if share != 1.0 or (lead <= LAG and (state.late[index] <= LATEST).all()):
+    gone = found is None and not heard  # nobody knows whether it has come back
+    if gone or share != 1.0 or (lead <= LAG and (state.late[index] <= LATEST).all()):
         return at, between
     # Messages that lie unread for long may be older than is known: the motion may have gone on as commanded.
     if between is not None:
         between = (min(between[0], now - LAG), max(between[1], now))
     return [commanded.at(now - LAG), *at, commanded.at(now)], between
+
+
+def was_on_its_way(
+    context: Context, setup: ServoSetup, commanded: Commanded, state: RobotState, now: int
+) -> bool:
+    """Check whether joints moved in a motion when they were heard of last; arguments as of ``brake_in``."""
+    return not stands(setup, state) and (
+        _found_in(setup, commanded, state, state.seen(setup.variables, now), context, heard=False) is not None
+    )
+
+
+def _found_in(
+    setup: ServoSetup, commanded: Commanded, state: RobotState, measured: int, context: Context, heard: bool
+) -> tuple[int, int] | None:
+    """Return ``_times_in`` of joints that are ``heard`` of, or of ones that were: these may be anywhere in it."""
+    if not (heard or was_heard(setup, state)):
+        return None
+    latest = LATEST_BEGIN if heard else min(max(LATEST_BEGIN, measured - commanded.start), UNSURE)
+    tolerance = context.parameter("servo.tracking_tolerance")
+    return _times_in(setup, commanded, state, measured, tolerance, latest)
 
 
 def _share_in(setup: ServoSetup, commanded: Commanded, state: RobotState, seen: int) -> float:

@@ -24,7 +24,7 @@ from kinopt_ros.problems.limit_tolerance import LIMIT_TOLERANCE, MOST_TOLERANCE
 from kinopt_ros.problems.trajectory import START_TOLERANCE, CostWeights
 from kinopt_ros.problems.trajectory_validation import MOST_START_TOLERANCE
 from kinopt_ros.problems.validation import MOST_CLEARANCE
-from kinopt_ros.robot.moveit_controllers import ACTION
+from kinopt_ros.robot.moveit_controllers import ACTION, ARRIVAL_TOLERANCE
 from kinopt_ros.ros.robot import marker_tips
 from kinopt_ros.ros.robot.controller_names import SEVERAL, groups_of_controllers
 from kinopt_ros.scene.tool_frames import tool_frames
@@ -287,7 +287,7 @@ SPECS = (
     ),
     Spec(
         "arrival_tolerance",
-        0.1,
+        ARRIVAL_TOLERANCE,
         "How far joints may be measured from where a motion ends that their controller says to have done (rad or m); "
         "farther, and it has failed. Joints of grippers may be anywhere: they hold things.",
         1e-4,

@@ -13,12 +13,14 @@ from kinopt_ros.planning.servo.stop import is_at_rest_sooner
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import sentence_of, trajectory_message
 from kinopt_ros.ros.motion.brakes import (
+    UNSURE,
     brake_as_measured,
     brake_in,
     brake_where_it_stands,
     is_heard,
     stands,
     was_heard,
+    was_on_its_way,
 )
 from kinopt_ros.ros.motion.lost import slows_down_in
 from kinopt_ros.ros.motion.output import MotionOutput
@@ -36,8 +38,6 @@ from kinopt_ros.verification.verify import contact_sentence
 _NOTHING = "no motion that this node has published is running"
 _SOON = 1.5
 """As ``soon`` of brakes: an emergency may pull harder than a cancel."""
-_UNSURE = 60 * 10**9
-"""Time after the end of a motion in which a robot that nobody hears of may still be in it, ns."""
 
 
 class EmergencyStop:
@@ -161,12 +161,16 @@ class EmergencyStop:
             return ""
         state, now = self._context.joint_states.of(robot), self._now()
         self._stopped.append(Stopped(setup, now, published.end, published.at(now).position))
+        if now >= published.end and not is_heard(self._context, setup, state):
+            # A controller that slows motions down may still do it.
+            if now >= published.end + UNSURE:
+                return ""
+            if not was_on_its_way(self._context, setup, published, state, now):
+                return "nobody has said lately whether the robot is at the end of its motion"
         if self._is_elsewhere(setup, state, published, now, one):
             return self._brake_as_measured(claim, setup, state, published, now, one.brakes)
         if now >= published.end:
-            # A controller that slows motions down may still do it.
-            over = now >= published.end + _UNSURE or is_heard(self._context, setup, state)
-            return "" if over else "nobody has said lately whether the robot is at the end of its motion"
+            return ""
         if one.brakes:
             # Its end is known, its way is not: another one would begin beside it, and lead farther.
             self._will_rest(published.end, published.trajectory)

@@ -208,3 +208,31 @@ def test_a_controller_that_sets_its_commands_back(
         assert one["severity"] == "warning"
         assert "'arm_controller' begins what replaces a motion where the robot is measured" in one["what"]
         assert "interpolate_from_desired_state: true" in one["remedy"]
+
+
+GRIPPER = """<robot name="one"><link name="a"/><link name="b"/><link name="c"/><link name="d"/>
+<joint name="arm" type="revolute"><parent link="a"/><child link="b"/><axis xyz="0 0 1"/>
+<limit lower="-2" upper="2" velocity="1" effort="1"/></joint>
+<joint name="finger" type="revolute"><parent link="b"/><child link="c"/><axis xyz="0 0 1"/>
+<limit lower="0" upper="{upper}" velocity="1" effort="1"/></joint>
+<joint name="other" type="revolute"><parent link="b"/><child link="d"/><axis xyz="0 0 1"/>
+<limit lower="0" upper="1" velocity="1" effort="1"/><mimic joint="finger"/></joint></robot>"""
+TOOL = '<end_effector name="tool" parent_link="b" group="hand"/>'
+OF_TWO = """moveit_simple_controller_manager:
+  controller_names: [arm_controller, hand_controller]
+  arm_controller: {type: FollowJointTrajectory, joints: [arm]}
+  hand_controller: {type: FollowJointTrajectory, joints: [finger]}
+"""
+
+
+@pytest.mark.parametrize(("upper", "tool", "named"), [(0.8, "", True), (0.8, TOOL, False), (0.05, "", False)])
+def test_a_gripper_that_the_srdf_does_not_declare(
+    upper: float, tool: str, named: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "one.urdf").write_text(GRIPPER.format(upper=upper))
+    groups = '<group name="arm"><joint name="arm"/></group><group name="hand"><joint name="finger"/></group>'
+    (tmp_path / "one.srdf").write_text(f'<robot name="one">{groups}{tool}</robot>')
+    (tmp_path / "moveit_controllers.yaml").write_text(OF_TWO)
+    main(["doctor", "--json", "--robot", str(tmp_path / "one.urdf"), "--moveit", str(tmp_path)])
+    said = [one["what"] for one in json.loads(capsys.readouterr().out)["findings"]]
+    assert any("no end_effector of the SRDF has finger: if" in what for what in said) == named, said
