@@ -29,7 +29,7 @@ from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.lifecycle import ManagedNode
 from kinopt_ros.ros.messages.conversions import error_message
 from kinopt_ros.ros.messages.qos import EACH_ONE, QUEUED
-from kinopt_ros.ros.motion.controllers import Controllers, full_name, unheard
+from kinopt_ros.ros.motion.controllers import Controllers, unheard
 from kinopt_ros.ros.motion.joining import joined
 from kinopt_ros.ros.motion.last_look import LastLook
 from kinopt_ros.ros.motion.output import ClosedError, InactiveError, MotionOutput
@@ -294,10 +294,10 @@ class KinoptNode(ManagedNode):
         self._controllers = Controllers(self._shared, self.urgent)
         self._set_back = SetBackWatch(
             self,
-            lambda: (
-                self._controllers.nodes()
-                | {full_name(info) for info in self.get_subscriptions_info_by_topic(motions.topic_name)}
-            ),
+            lambda: [
+                *self._controllers.endpoints(),
+                *self.get_subscriptions_info_by_topic(motions.topic_name),
+            ],
         )
         self._watched = WatchedMotions(self.get_logger(), self._reports)
         self._target_pose = TargetPoseTopic(self._shared, self._motions, self._watched, self._reports)

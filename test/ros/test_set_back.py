@@ -1,10 +1,13 @@
 """Controllers that begin what replaces a motion where the robot is measured are found by their own parameters."""
 
 from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
+from rclpy.parameter import Parameter
 from support.ros_requests import StartNode
 from trajectory_msgs.msg import JointTrajectory
 
@@ -31,7 +34,17 @@ def told(executor: SingleThreadedExecutor, names: list[str], looks: int = 200) -
     """A watch that has asked all that it asks."""
     node = Node("asks")
     executor.add_node(node)
-    watch = SetBackWatch(node, lambda: names)
+    watch = SetBackWatch(node, lambda: [endpoint(name) for name in names])
+    look(watch, executor, looks)
+    return watch
+
+
+def endpoint(name: str, number: bytes = b"1") -> Any:
+    namespace, _, own = name.rpartition("/")
+    return SimpleNamespace(node_namespace=namespace, node_name=own, endpoint_gid=number)
+
+
+def look(watch: SetBackWatch, executor: SingleThreadedExecutor, looks: int = 200) -> None:
     for _ in range(looks):
         watch.look()
         for _ in range(20):
@@ -39,7 +52,6 @@ def told(executor: SingleThreadedExecutor, names: list[str], looks: int = 200) -
         if all(one._over for one in watch._asked.values()):
             break
     watch.look()
-    return watch
 
 
 @pytest.mark.parametrize(
@@ -76,6 +88,21 @@ def test_one_that_goes_is_forgotten(executor: SingleThreadedExecutor) -> None:
     watch.look()
     assert not watch.sentence
     assert not watch._asked
+
+
+def test_one_that_is_started_anew_is_asked_anew(executor: SingleThreadedExecutor) -> None:
+    """Within two looks it may be there again, set otherwise."""
+    a_controller(executor, "arm_controller", open_loop_control=False)
+    names = ["/left/arm_controller"]
+    watch = told(executor, names)
+    assert watch.sentence
+    [controller] = [node for node in executor.get_nodes() if node.get_name() == "arm_controller"]
+    controller.set_parameters([Parameter("open_loop_control", value=True)])
+    watch.look()
+    assert watch.sentence
+    watch._controllers = lambda: [endpoint(names[0], b"2")]
+    look(watch, executor)
+    assert not watch.sentence
 
 
 def test_who_never_answers_is_not_asked_for_ever(executor: SingleThreadedExecutor) -> None:

@@ -156,7 +156,7 @@ def test_a_robot_that_nobody_hears_of_is_where_it_was_going(order: str, scaling:
 @pytest.mark.parametrize("order", ["deactivate", "emergency"])
 @pytest.mark.parametrize("idle", [0.5, 100.0])
 def test_a_robot_that_stood_when_it_was_heard_of_last_is_left_alone(order: str, idle: float) -> None:
-    """It was told to be where it had been measured, and all that was since was looked through: gigabytes after hours."""
+    """It was told to be where it had been measured, and all the time since was looked through: gigabytes of it."""
     world, motion = a_world(Plant(period=20 * MS))
     with world.own_time():
         world.pass_ms(50)
@@ -169,6 +169,26 @@ def test_a_robot_that_stood_when_it_was_heard_of_last_is_left_alone(order: str, 
     assert len(world.sent) == 1
     if order == "emergency":
         assert ("nobody has said lately" in world.said[0]) == (idle < 60.0)
+
+
+@pytest.mark.parametrize("order", ["emergency", "cancel"])
+def test_a_driver_that_repeats_itself_before_it_is_silent(order: str) -> None:
+    """The robot was pulled back to where it had been said to stand: at 9.7 times its limit of velocity."""
+    world, motion = a_world(Plant())
+    with world.own_time():
+        world.pass_ms(50)
+        running = world.move(motion)
+        world.pass_ms(100 + 0.6e3 * motion.duration - 400)
+        world.repeat_from(world.time.now)
+        world.pass_ms(100)
+        world.be_silent(world.time.now + 320 * MS)
+        world.pass_ms(300)
+        world.cancel(running) if order == "cancel" else world.emergency(True)
+        ordered = world.time.now
+        world.pass_ms(2500)
+        found = judged(world, motion, ordered)
+    assert found.velocity <= VELOCITY, world.said
+    assert found.acceleration <= 2.0, world.said
 
 
 def test_a_slow_robot_of_a_speed_slider_is_not_taken_for_one_that_lags() -> None:

@@ -47,6 +47,8 @@ _STALE = 25_000_000
 it was made for."""
 _IN_TIME, _FASTEST = 0.07, 1.5
 """Share of its velocity by which a motion that is done in time may be slower or faster, and the most that counts."""
+_LEAST_PACE, _MOST_PACE = 0.08, 0.3
+"""How long before joints were to have been measured, s, to say how fast they do a motion."""
 _PASSES = 0.02
 """Share of a joint's limit of velocity by which it is faster than in a motion that it only passes by."""
 
@@ -157,7 +159,7 @@ def brake_in(
     """
     told = commanded.at(state.seen(setup.variables, now)).velocity
     moves = (np.abs(told) > _PASSES * setup.unscaled.velocity).any()
-    if moves and is_heard(context, setup, state) and stands(setup, state):
+    if moves and was_heard(setup, state) and stands(setup, state):
         return brake_where_it_stands(setup, commanded, state, now)
     states, times = _where(setup, commanded, state, now, context)
     return brake_from_any(setup, states, None if times is None else (commanded, *times), soon)
@@ -187,7 +189,11 @@ def _where(
             for way in _ways(setup, state)
         ]
     else:
-        share = _share_in(setup, commanded, state, found[1])
+        share = (
+            _share_in(setup, commanded, state, found[1])
+            if heard
+            else _pace_in(setup, commanded, state, found[1])
+        )
         times = [
             round(seen) + round(share * (lead + way))
             for seen, way in zip(spread(*found), _ways(setup, state), strict=True)
@@ -229,6 +235,23 @@ def _share_in(setup: ServoSetup, commanded: Commanded, state: RobotState, seen: 
     share = share_of(commanded.at(seen).velocity, setup, state)
     in_time = np.isnan(share) or abs(share - 1.0) <= _IN_TIME
     return 1.0 if in_time else min(max(share, 0.0), _FASTEST)
+
+
+def _pace_in(setup: ServoSetup, commanded: Commanded, state: RobotState, seen: int) -> float:
+    """Return ``_share_in`` by how far joints had come in the motion a little before: what a driver says of velocities
+    may be of before, and where nobody hears of the robot that counts for long."""
+    since, places = state.past(setup.variables)
+    longer = np.flatnonzero((since >= _LEAST_PACE) & (since <= _MOST_PACE))
+    if not len(longer):
+        return _share_in(setup, commanded, state, seen)
+    row = longer[-1]
+    passed = since[row] * NANOSECONDS_PER_SECOND
+    shares = np.arange(0.0, _FASTEST, 0.01)
+    position, velocity, _ = commanded.at_all(np.asarray(seen - np.round(shares * passed), dtype=np.int64))
+    if (np.abs(velocity) / setup.unscaled.velocity).max() <= _PASSES:
+        return 1.0
+    share = float(shares[np.argmin(setup.away(places[row], position).max(axis=1))])
+    return 1.0 if abs(share - 1.0) <= _IN_TIME else share
 
 
 def _gone_on_in(

@@ -63,11 +63,6 @@ def unheard(context: Context, publisher: Any) -> str:
     )
 
 
-def full_name(info: Any) -> str:
-    """Return the full name of the node of an endpoint."""
-    return f"{info.node_namespace.rstrip('/')}/{info.node_name}"
-
-
 def commanded(
     context: Context, chosen: "ChosenControllers | None", joints: Sequence[str], names: Sequence[str] = ()
 ) -> Sequence[str] | None:
@@ -168,15 +163,15 @@ class Controllers:
         }
         return ChosenControllers(clients, tuple(words), self._context)
 
-    def nodes(self) -> set[str]:
-        """Return the full names of the nodes that offer the actions which the parameters name."""
+    def endpoints(self) -> list[Any]:
+        """Return endpoints of the nodes that offer the actions which the parameters name."""
         words, one = self._context.parameter(SEVERAL), self._context.parameter(PARAMETER)
         actions = [one] if one else []
         actions += [self._entry(name).action_of(name) for name in groups_of_controllers(words)]
-        infos = (
-            self._context.node.get_publishers_info_by_topic(f"{name}/_action/status") for name in actions
-        )
-        return {full_name(info) for found in infos for info in found}
+        node = self._context.node
+        return [
+            info for name in actions for info in node.get_publishers_info_by_topic(f"{name}/_action/status")
+        ]
 
     def cancel(self) -> None:
         """Tell all controllers to stop what they were asked to do. Returns at once. On any thread."""

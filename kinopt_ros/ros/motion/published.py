@@ -77,7 +77,7 @@ class Published:
         """Return it with the past of the motion of the same joints that it takes the place of."""
         if last is None or not (self.stamped and last.stamped and last.robot is self.robot):
             return self
-        known = (*last.past, replace(last, past=()))
+        known = (*last.past, replace(last, past=(), before=None))  # else all that ever was is kept
         begun = sum(one.start <= self.start - PAST for one in known)
         return replace(self, past=known[max(begun - 1, 0) :][-_MOST_PAST:])
 

@@ -18,6 +18,7 @@ from kinopt_ros.array import Float64
 from kinopt_ros.errors import KinoptError, StartStateError
 from kinopt_ros.planning.servo.session import LAG
 from kinopt_ros.planning.servo.setup import PATIENCE, servo_setup
+from kinopt_ros.planning.servo.stop import is_at_rest_sooner
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.variables import one_variable_joints
 from kinopt_ros.ros.context import Context
@@ -441,6 +442,8 @@ class MotionRun:
             return brake
 
         message = self._made_brake(running)
+        if not message.points:
+            return True  # it comes to rest by itself
         sent = self._output.brake(running, message, send, lambda: not self._cancelled)
         if sent and brake is not None:
             length = message.points[-1].time_from_start
@@ -476,17 +479,21 @@ class MotionRun:
         )
 
     def _whole_stop(self, running: Published) -> TrajectoryMessage | None:
-        """Return the stop of a motion that is done in time, if its controller would set a brake back."""
+        """Return the stop of a motion that is done in time, if its controller would set a brake back; without points if
+        the motion is at rest no later."""
         context, robot, joints = self._context, running.robot, tuple(running.message.joint_names)
         published = running.commanded(joints) if running.stamped and context.sets_back() else None
-        now = self._now()
-        if published is None or now >= published.end:
+        if published is None:
             return None
         setup = servo_setup(robot, robot.root_link, robot.root_link, joints)
-        state = context.joint_states.of(robot)
+        state, now = context.joint_states.of(robot), self._now()
         if not (was_heard(setup, state) and is_in_time(context, setup, state, running, now)):
             return None
-        stop, motion, _ = stop_in_time(setup, published, state, self._now)
+        if now >= published.end:
+            return TrajectoryMessage()
+        stop, motion, now = stop_in_time(setup, published, state, self._now)
+        if is_at_rest_sooner(setup, published, stop, now):
+            return TrajectoryMessage()
         return stop_message(stop, motion, setup) if may_be_sent(motion) else None
 
     def _follow(self, brake: Published) -> bool:

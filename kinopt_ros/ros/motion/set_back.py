@@ -16,22 +16,24 @@ from kinopt_ros.errors import shortened
 from kinopt_ros.robot.ros2_controllers import FROM_DESIRED, REMEDY
 
 LOOK_SECONDS = 2.0
-TIMES = 6
-"""How often one is asked: ROS loses answers to those whom the other side has not discovered yet."""
+WAITS, TIMES = 4, 6
+"""Looks for which an answer is waited for, and how often one is asked: ROS loses answers to those whom the other side
+has not discovered yet."""
 
 
 class SetBackWatch:
     """Asks the controllers that do the node's motions from where they begin, and says which ones set back."""
 
-    def __init__(self, node: Node, controllers: Callable[[], Iterable[str]]) -> None:
+    def __init__(self, node: Node, controllers: Callable[[], Iterable[Any]]) -> None:
         """
         Args:
             node: that asks.
-            controllers: returns the full names of the nodes that may do motions now.
+            controllers: returns endpoints (TopicEndpointInfo) of the nodes that may do motions now.
         """
         self._node = node
         self._controllers = controllers
-        self._asked: dict[str, _Asked] = {}
+        self._asked: dict[tuple[str, bytes], _Asked] = {}
+        """By the node's full name, and the number of its endpoint: one that is started anew has another one."""
         self.sentence = ""
         """What is so now; empty if all is well, as far as is known."""
         # Not by simulated time, which can stand still.
@@ -39,17 +41,21 @@ class SetBackWatch:
 
     def look(self) -> None:
         """Look once. On the executor's thread."""
-        present = set(self._controllers())
-        for name in self._asked.keys() - present:  # one that comes again may have been set otherwise
-            self._asked.pop(name).close()
-        for name in present - self._asked.keys():
-            self._asked[name] = _Asked(self._node, name)
+        present = {(_full_name(info), bytes(info.endpoint_gid)) for info in self._controllers()}
+        for key in self._asked.keys() - present:  # one that comes again may have been set otherwise
+            self._asked.pop(key).close()
+        for name, number in present - self._asked.keys():
+            self._asked[name, number] = _Asked(self._node, name)
         for one in self._asked.values():
             one.look()
-        set_back = sorted(name for name, one in self._asked.items() if one.sets_back)
+        set_back = sorted({name for (name, _), one in self._asked.items() if one.sets_back})
         before, self.sentence = self.sentence, _sentence(set_back) if set_back else ""
         if self.sentence and self.sentence != before:
             self._node.get_logger().warning(self.sentence)
+
+
+def _full_name(info: Any) -> str:
+    return f"{info.node_namespace.rstrip('/')}/{info.node_name}"
 
 
 def _sentence(names: list[str]) -> str:
@@ -67,7 +73,7 @@ class _Asked:
         # Its names first: rclcpp logs a warning of each parameter that is asked for and is not there.
         self._lists: Any = node.create_client(ListParameters, f"{name}/list_parameters")
         self._gets: Any = node.create_client(GetParameters, f"{name}/get_parameters")
-        self._times = 0
+        self._times = self._waits = 0
         self._waiting: tuple[Any, Any] | None = None
         """The client that was asked last, and the answer that it waits for."""
         self._names: list[str] | None = None
@@ -87,6 +93,9 @@ class _Asked:
         if self._waiting is not None:
             client, future = self._waiting
             if not future.done():
+                self._waits -= 1
+                if self._waits:
+                    return
                 client.remove_pending_request(future)
             elif client is self._lists:
                 self._names = [name for name in FROM_DESIRED if name in future.result().result.names]
@@ -102,7 +111,7 @@ class _Asked:
             request: Any = ListParameters.Request(prefixes=list(FROM_DESIRED))
             if self._names is not None:
                 request = GetParameters.Request(names=self._names)
-            self._waiting = client, client.call_async(request)
+            self._waiting, self._waits = (client, client.call_async(request)), WAITS
 
     def close(self) -> None:
         """Ask nothing any more."""

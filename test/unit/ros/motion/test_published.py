@@ -210,6 +210,15 @@ def test_what_joints_were_told_lately_is_known_until_it_counts_no_more() -> None
     assert not any(one.past for one in last.past)  # which would keep all that ever was
 
 
+def test_a_past_keeps_nothing_of_before() -> None:
+    """Each stop kept the motion that it had ended, and that the stop before: for ever."""
+    last: Published | None = None
+    for k in range(10):
+        motion = sent(0.0, NOW + 2 * k * PAST // 10).with_past(last)
+        last = replace(sent(0.0, NOW + (2 * k + 1) * PAST // 10), before=motion).with_past(motion)
+        assert all(one.before is None for one in last.past)
+
+
 def test_a_past_without_stamps_is_none() -> None:
     unstamped = sent(0.0, 0)
     assert not sent(1.0, NOW).with_past(unstamped).past
