@@ -88,9 +88,10 @@ class KeptGoals(Generic[G]):
     def _accept(self, handle: Any) -> None:
         goal = self._make(self, handle)
         with self.server.changing:
+            handle.execute()
+            # After that: who ends all goals that are present must find none that has not begun, as ROS ends none.
             self._goals[goal.number] = goal
             self.server.listen(True)
-            handle.execute()
             cancelled = goal.number in self._early
             self._early.discard(goal.number)
         if cancelled:
