@@ -10,6 +10,7 @@ from stops.world import World
 
 from kinopt_ros.planning.motion import plan_joint_motion
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
+from kinopt_ros.trajectory.simulated_controller import Waypoint
 
 PANDA, ARM = ROBOTS["panda"]
 REST, ACCELERATION, VELOCITY, BEYOND = 0.8, 1.75, 1.1, 0.02
@@ -169,6 +170,53 @@ def test_a_robot_that_stood_when_it_was_heard_of_last_is_left_alone(order: str, 
     assert len(world.sent) == 1
     if order == "emergency":
         assert ("nobody has said lately" in world.said[0]) == (idle < 60.0)
+
+
+@pytest.mark.parametrize("order", ["emergency", "cancel"])
+@pytest.mark.parametrize("lag", [0.0, 0.01])
+@pytest.mark.parametrize("heard", [10, 40, 100])
+def test_a_robot_of_which_only_the_begin_of_a_motion_is_heard(order: str, lag: float, heard: int) -> None:
+    """Places before the begin say nothing of its pace: it was taken to be far behind, and pulled back."""
+    world, motion = a_world(Plant(drive_lag=lag))
+    with world.own_time():
+        world.pass_ms(50)
+        running = world.move(motion)
+        world.pass_ms(100 + heard)
+        world.be_silent(world.time.now + 420 * MS)
+        world.pass_ms(400)
+        world.cancel(running) if order == "cancel" else world.emergency(True)
+        ordered = world.time.now
+        world.pass_ms(2500)
+        found = judged(world, motion, ordered)
+    assert found.velocity <= VELOCITY, world.said
+    assert found.acceleration <= 2.0, world.said
+
+
+def test_a_robot_that_somebody_else_takes_back_is_not_in_its_motion_before() -> None:
+    """Its way was the motion's, though backwards, and nobody heard of it: it was turned round, at 5 times the limit."""
+    world, motion = a_world(Plant())
+    with world.own_time():
+        world.pass_ms(50)
+        world.move(motion)
+        world.pass_ms(1000 + 1e3 * motion.duration)
+        end, slower = motion.time[-1], 1.5
+        back = [
+            Waypoint(
+                round(1e9 * slower * (end - time)), position, -velocity / slower, acceleration / slower**2
+            )
+            for time, position, velocity, acceleration in zip(
+                motion.time, motion.position, motion.velocity, motion.acceleration, strict=True
+            )
+        ][::-1]
+        world._record()
+        world._controller.take(ARM, back, 0, world.time.now)
+        world.pass_ms(1e3 * slower * 0.6 * motion.duration)
+        world.be_silent(world.time.now + 420 * MS)
+        world.pass_ms(400)
+        world.emergency(True)
+        world.pass_ms(100)
+    assert len(world.sent) == 1
+    assert "nobody has said lately" in world.said[0]
 
 
 @pytest.mark.parametrize("order", ["emergency", "cancel"])

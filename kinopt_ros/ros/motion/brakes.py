@@ -49,6 +49,11 @@ _IN_TIME, _FASTEST = 0.07, 1.5
 """Share of its velocity by which a motion that is done in time may be slower or faster, and the most that counts."""
 _LEAST_PACE, _MOST_PACE = 0.08, 0.3
 """How long before joints were to have been measured, s, to say how fast they do a motion."""
+_EXPLAINED, _CLEAR = 5e-3, 0.3
+"""How far they may have been then from where a pace has them, rad or m; and how much paces may differ that do so as
+well."""
+_UNEVEN, _UNEVEN_SHARE = 1.2e8, 0.15
+"""How far joints may be in a motion from where one pace has them, ns, or as a share of how far they are."""
 _PASSES = 0.02
 """Share of a joint's limit of velocity by which it is faster than in a motion that it only passes by."""
 
@@ -212,10 +217,15 @@ def _where(
 def was_on_its_way(
     context: Context, setup: ServoSetup, commanded: Commanded, state: RobotState, now: int
 ) -> bool:
-    """Check whether joints moved in a motion when they were heard of last; arguments as of ``brake_in``."""
-    return not stands(setup, state) and (
-        _found_in(setup, commanded, state, state.seen(setup.variables, now), context, heard=False) is not None
-    )
+    """Check whether joints were moving in a motion when they were heard of last, at one pace since its begin: somebody
+    else may have moved them since. Arguments as of ``brake_in``."""
+    seen = state.seen(setup.variables, now)
+    found = _found_in(setup, commanded, state, seen, context, heard=False)
+    if found is None or stands(setup, state):
+        return False
+    pace = _pace_in(setup, commanded, state, found[1])
+    got, expected = found[1] - commanded.start, pace * (seen - commanded.start)
+    return pace > 0.0 and abs(got - expected) <= max(_UNEVEN, _UNEVEN_SHARE * got)
 
 
 def _found_in(
@@ -241,16 +251,18 @@ def _pace_in(setup: ServoSetup, commanded: Commanded, state: RobotState, seen: i
     """Return ``_share_in`` by how far joints had come in the motion a little before: what a driver says of velocities
     may be of before, and where nobody hears of the robot that counts for long."""
     since, places = state.past(setup.variables)
-    longer = np.flatnonzero((since >= _LEAST_PACE) & (since <= _MOST_PACE))
+    begun = (seen - commanded.start) / NANOSECONDS_PER_SECOND  # what stood then says nothing
+    longer = np.flatnonzero((since >= _LEAST_PACE) & (since <= min(_MOST_PACE, begun)))
     if not len(longer):
         return _share_in(setup, commanded, state, seen)
     row = longer[-1]
-    passed = since[row] * NANOSECONDS_PER_SECOND
     shares = np.arange(0.0, _FASTEST, 0.01)
-    position, velocity, _ = commanded.at_all(np.asarray(seen - np.round(shares * passed), dtype=np.int64))
-    if (np.abs(velocity) / setup.unscaled.velocity).max() <= _PASSES:
-        return 1.0
-    share = float(shares[np.argmin(setup.away(places[row], position).max(axis=1))])
+    times = seen - np.round(shares * since[row] * NANOSECONDS_PER_SECOND).astype(np.int64)
+    away = setup.away(places[row], commanded.at_all(times)[0]).max(axis=1)
+    alike = shares[away <= away.min() + ALIKE]
+    if away.min() > _EXPLAINED or np.ptp(alike) > _CLEAR:
+        return _share_in(setup, commanded, state, seen)
+    share = float(shares[np.argmin(away)])
     return 1.0 if abs(share - 1.0) <= _IN_TIME else share
 
 
