@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sensor_msgs.msg import JointState
 from stops.judge import Verdict, verdict
 from stops.plant import MS, PLANTS, Plant
 from stops.scenarios import SCENARIOS
@@ -183,6 +184,30 @@ def test_a_robot_of_which_only_the_begin_of_a_motion_is_heard(order: str, lag: f
         running = world.move(motion)
         world.pass_ms(100 + heard)
         world.be_silent(world.time.now + 420 * MS)
+        world.pass_ms(400)
+        world.cancel(running) if order == "cancel" else world.emergency(True)
+        ordered = world.time.now
+        world.pass_ms(2500)
+        found = judged(world, motion, ordered)
+    assert found.velocity <= VELOCITY, world.said
+    assert found.acceleration <= 2.0, world.said
+
+
+@pytest.mark.parametrize("order", ["emergency", "cancel"])
+def test_a_robot_of_which_one_joint_alone_is_not_heard(order: str) -> None:
+    """Its joints were taken to have been measured when that one was: elsewhere than in the motion, at 5 times a limit."""
+    world, motion = a_world(Plant(drive_lag=0.01))
+    with world.own_time():
+        world.pass_ms(50)
+        running = world.move(motion)
+        world.pass_ms(100 + 0.6e3 * motion.duration - 400)
+        update = world._states.update
+
+        def of_others(message: JointState, *times: int) -> None:
+            rows = message.name[1:], message.position[1:], message.velocity[1:]
+            update(JointState(name=rows[0], position=rows[1], velocity=rows[2]), *times)
+
+        world._states.update = of_others
         world.pass_ms(400)
         world.cancel(running) if order == "cancel" else world.emergency(True)
         ordered = world.time.now

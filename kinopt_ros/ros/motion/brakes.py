@@ -47,6 +47,8 @@ _STALE = 25_000_000
 it was made for."""
 _IN_TIME, _FASTEST = 0.07, 1.5
 """Share of its velocity by which a motion that is done in time may be slower or faster, and the most that counts."""
+_TOGETHER = 0.05
+"""How far apart joints may have been measured that count as of one time, s."""
 _LEAST_PACE, _MOST_PACE = 0.08, 0.3
 """How long before joints were to have been measured, s, to say how fast they do a motion."""
 _EXPLAINED, _CLEAR = 5e-3, 0.3
@@ -70,15 +72,21 @@ def credible(setup: ServoSetup, state: RobotState) -> bool:
     return bool(believed.all()) and state.jumped(index, setup.robot) is None
 
 
-def was_heard(setup: ServoSetup, state: RobotState) -> bool:
-    """Check whether it is known where a robot was when it was measured last, however long ago."""
-    return bool(state.known[setup.variables].all()) and credible(setup, state)
-
-
 def is_heard(context: Context, setup: ServoSetup, state: RobotState) -> bool:
     """Check whether it is known where a robot is."""
     age = state.age[setup.variables].max()
-    return bool(age <= context.parameter("servo.state_timeout")) and was_heard(setup, state)
+    return bool(age <= context.parameter("servo.state_timeout")) and _is_known(setup, state)
+
+
+def was_heard(context: Context, setup: ServoSetup, state: RobotState) -> bool:
+    """Check whether it is known where a robot is, or was when it was measured last, however long ago: its joints at
+    one time."""
+    together = np.ptp(state.age[setup.variables]) <= _TOGETHER
+    return is_heard(context, setup, state) or (bool(together) and _is_known(setup, state))
+
+
+def _is_known(setup: ServoSetup, state: RobotState) -> bool:
+    return bool(state.known[setup.variables].all()) and credible(setup, state)
 
 
 def commanded_of(running: Published) -> Commanded:
@@ -164,7 +172,7 @@ def brake_in(
     """
     told = commanded.at(state.seen(setup.variables, now)).velocity
     moves = (np.abs(told) > _PASSES * setup.unscaled.velocity).any()
-    if moves and was_heard(setup, state) and stands(setup, state):
+    if moves and was_heard(context, setup, state) and stands(setup, state):
         return brake_where_it_stands(setup, commanded, state, now)
     states, times = _where(setup, commanded, state, now, context)
     return brake_from_any(setup, states, None if times is None else (commanded, *times), soon)
@@ -184,7 +192,7 @@ def _where(
     lead = round(behind * NANOSECONDS_PER_SECOND)
     heard = is_heard(context, setup, state)
     found = _found_in(setup, commanded, state, now - lead, context, heard)
-    if not (heard or was_heard(setup, state)):  # it is in the motion, and may be a little behind
+    if not was_heard(context, setup, state):  # it is in the motion, and may be a little behind
         return [commanded.at(now - late) for late in (LAG, LAG // 2, 0)], (now - LAG, now)
     between, share = None, 1.0
     if found is None:
@@ -232,7 +240,7 @@ def _found_in(
     setup: ServoSetup, commanded: Commanded, state: RobotState, measured: int, context: Context, heard: bool
 ) -> tuple[int, int] | None:
     """Return ``_times_in`` of joints that are ``heard`` of, or of ones that were: these may be anywhere in it."""
-    if not (heard or was_heard(setup, state)):
+    if not was_heard(context, setup, state):
         return None
     latest = LATEST_BEGIN if heard else min(max(LATEST_BEGIN, measured - commanded.start), UNSURE)
     tolerance = context.parameter("servo.tracking_tolerance")

@@ -487,7 +487,7 @@ class MotionRun:
             return None
         setup = servo_setup(robot, robot.root_link, robot.root_link, joints)
         state, now = context.joint_states.of(robot), self._now()
-        if not (was_heard(setup, state) and is_in_time(context, setup, state, running, now)):
+        if not (was_heard(context, setup, state) and is_in_time(context, setup, state, running, now)):
             return None
         if now >= published.end:
             return TrajectoryMessage()
