@@ -105,6 +105,11 @@ def test_one_that_is_started_anew_is_asked_anew(executor: SingleThreadedExecutor
     assert not watch.sentence
 
 
+def test_a_listener_that_is_no_node_of_ros(executor: SingleThreadedExecutor) -> None:
+    """Others than ROS listen, too, and are called as they like."""
+    assert not told(executor, ["/", "/no name/a-b"]).sentence
+
+
 def test_who_never_answers_is_not_asked_for_ever(executor: SingleThreadedExecutor) -> None:
     node = Node("mute", namespace="/left", start_parameter_services=False)
     executor.add_node(node)

@@ -195,7 +195,7 @@ def test_a_robot_of_which_only_the_begin_of_a_motion_is_heard(order: str, lag: f
 
 @pytest.mark.parametrize("order", ["emergency", "cancel"])
 def test_a_robot_of_which_one_joint_alone_is_not_heard(order: str) -> None:
-    """Its joints were taken to have been measured when that one was: elsewhere than in the motion, at 5 times a limit."""
+    """Its joints were taken to have been measured when that one was: elsewhere, at 5 times a limit."""
     world, motion = a_world(Plant(drive_lag=0.01))
     with world.own_time():
         world.pass_ms(50)

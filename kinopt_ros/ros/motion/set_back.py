@@ -10,6 +10,7 @@ from rcl_interfaces.msg import ParameterType
 from rcl_interfaces.srv import GetParameters, ListParameters
 from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
+from rclpy.exceptions import NameValidationException
 from rclpy.node import Node
 
 from kinopt_ros.errors import shortened
@@ -71,8 +72,8 @@ class _Asked:
     def __init__(self, node: Node, name: str) -> None:
         self._node = node
         # Its names first: rclcpp logs a warning of each parameter that is asked for and is not there.
-        self._lists: Any = node.create_client(ListParameters, f"{name}/list_parameters")
-        self._gets: Any = node.create_client(GetParameters, f"{name}/get_parameters")
+        self._lists: Any = None
+        self._gets: Any = None
         self._times = self._waits = 0
         self._waiting: tuple[Any, Any] | None = None
         """The client that was asked last, and the answer that it waits for."""
@@ -80,6 +81,11 @@ class _Asked:
         """Which of the parameters it has."""
         self._values: list[bool] | None = None
         self._over = False
+        try:
+            self._lists = node.create_client(ListParameters, f"{name}/list_parameters")
+            self._gets = node.create_client(GetParameters, f"{name}/get_parameters")
+        except NameValidationException:  # no node of ROS
+            self._over = True
 
     @property
     def sets_back(self) -> bool:
