@@ -217,6 +217,26 @@ def test_a_robot_of_which_one_joint_alone_is_not_heard(order: str) -> None:
     assert found.acceleration <= 2.0, world.said
 
 
+def test_a_stop_that_began_since_joints_were_heard_of_is_left_alone() -> None:
+    """What was measured before it says nothing of it: it was replaced, and the robot came to rest a second later."""
+    world, motion = a_world(Plant())
+    with world.own_time():
+        world.pass_ms(50)
+        world.move(motion)
+        world.pass_ms(100 + 0.4e3 * motion.duration)
+        world.be_silent(world.time.now + 900 * MS)
+        world.pass_ms(300)
+        world.deactivate()
+        ordered = world.time.now
+        world.pass_ms(60)
+        world.emergency(True)
+        world.pass_ms(1500)
+        found = judged(world, motion, ordered)
+    assert len(world.sent) == 2
+    assert found.rest < 0.4, world.said
+    assert found.acceleration <= ACCELERATION, world.said
+
+
 def test_a_robot_that_somebody_else_takes_back_is_not_in_its_motion_before() -> None:
     """Its way was the motion's, though backwards, and nobody heard of it: it was turned round, at 5 times the limit."""
     world, motion = a_world(Plant())

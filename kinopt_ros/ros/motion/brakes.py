@@ -78,11 +78,14 @@ def is_heard(context: Context, setup: ServoSetup, state: RobotState) -> bool:
     return bool(age <= context.parameter("servo.state_timeout")) and _is_known(setup, state)
 
 
-def was_heard(context: Context, setup: ServoSetup, state: RobotState) -> bool:
-    """Check whether it is known where a robot is, or was when it was measured last, however long ago: its joints at
-    one time."""
-    together = np.ptp(state.age[setup.variables]) <= _TOGETHER
-    return is_heard(context, setup, state) or (bool(together) and _is_known(setup, state))
+def was_heard(context: Context, setup: ServoSetup, state: RobotState, commanded: Commanded, now: int) -> bool:
+    """Check whether it is known where a robot is, or where it was in a motion when it was measured last, however long
+    ago: its joints at one time, and not before that motion. Arguments as of ``brake_in``."""
+    index = setup.variables
+    if is_heard(context, setup, state):
+        return True
+    together = bool(np.ptp(state.age[index]) <= _TOGETHER)
+    return together and state.seen(index, now) >= commanded.start and _is_known(setup, state)
 
 
 def _is_known(setup: ServoSetup, state: RobotState) -> bool:
@@ -172,7 +175,7 @@ def brake_in(
     """
     told = commanded.at(state.seen(setup.variables, now)).velocity
     moves = (np.abs(told) > _PASSES * setup.unscaled.velocity).any()
-    if moves and was_heard(context, setup, state) and stands(setup, state):
+    if moves and was_heard(context, setup, state, commanded, now) and stands(setup, state):
         return brake_where_it_stands(setup, commanded, state, now)
     states, times = _where(setup, commanded, state, now, context)
     return brake_from_any(setup, states, None if times is None else (commanded, *times), soon)
@@ -191,8 +194,10 @@ def _where(
     behind = float(state.behind[index].max())
     lead = round(behind * NANOSECONDS_PER_SECOND)
     heard = is_heard(context, setup, state)
-    found = _found_in(setup, commanded, state, now - lead, context, heard)
-    if not was_heard(context, setup, state):  # it is in the motion, and may be a little behind
+    found = _found_in(setup, commanded, state, now, context, heard)
+    if not was_heard(
+        context, setup, state, commanded, now
+    ):  # it is in the motion, and may be a little behind
         return [commanded.at(now - late) for late in (LAG, LAG // 2, 0)], (now - LAG, now)
     between, share = None, 1.0
     if found is None:
@@ -228,7 +233,7 @@ def was_on_its_way(
     """Check whether joints were moving in a motion when they were heard of last, at one pace since its begin: somebody
     else may have moved them since. Arguments as of ``brake_in``."""
     seen = state.seen(setup.variables, now)
-    found = _found_in(setup, commanded, state, seen, context, heard=False)
+    found = _found_in(setup, commanded, state, now, context, heard=False)
     if found is None or stands(setup, state):
         return False
     pace = _pace_in(setup, commanded, state, found[1])
@@ -237,11 +242,12 @@ def was_on_its_way(
 
 
 def _found_in(
-    setup: ServoSetup, commanded: Commanded, state: RobotState, measured: int, context: Context, heard: bool
+    setup: ServoSetup, commanded: Commanded, state: RobotState, now: int, context: Context, heard: bool
 ) -> tuple[int, int] | None:
     """Return ``_times_in`` of joints that are ``heard`` of, or of ones that were: these may be anywhere in it."""
-    if not was_heard(context, setup, state):
+    if not was_heard(context, setup, state, commanded, now):
         return None
+    measured = state.seen(setup.variables, now)
     latest = LATEST_BEGIN if heard else min(max(LATEST_BEGIN, measured - commanded.start), UNSURE)
     tolerance = context.parameter("servo.tracking_tolerance")
     return _times_in(setup, commanded, state, measured, tolerance, latest)

@@ -487,7 +487,8 @@ class MotionRun:
             return None
         setup = servo_setup(robot, robot.root_link, robot.root_link, joints)
         state, now = context.joint_states.of(robot), self._now()
-        if not (was_heard(context, setup, state) and is_in_time(context, setup, state, running, now)):
+        heard = was_heard(context, setup, state, published, now)
+        if not (heard and is_in_time(context, setup, state, running, now)):
             return None
         if now >= published.end:
             return TrajectoryMessage()

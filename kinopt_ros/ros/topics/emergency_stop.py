@@ -187,7 +187,7 @@ class EmergencyStop:
         """Check whether the robot is not in the motion that was published, or not at the time that the node reckons
         with, as far as it is known where it is, or was when it was heard of last; when a brake begins, or a motion
         without a stamp, is up to the controller."""
-        if not was_heard(self._context, setup, state):
+        if not was_heard(self._context, setup, state, published, now):
             return False  # what was commanded is known
         if one.brakes:
             tolerance = self._context.parameter("servo.tracking_tolerance")
