@@ -25,8 +25,8 @@ HARDER = {
     "as_measured_noise": 20.0,
 }
 """Accelerations of plants that pull harder for a moment: joint states that are far older than they say, stops that
-come far later than joint states, a robot that is taken to be in its motion within 0.5 mrad, and a controller that sets its
-commands back where noise hides what drives do."""
+come far later than joint states, a robot that is taken to be in its motion within 0.5 mrad, and a controller that sets
+its commands back where noise hides what drives do."""
 ANYTHING = ("as_measured_slider_80", "as_measured_slider_98", "as_measured_lag_30_no_velocities")
 """Plants whose robots step, as the pages say: `make stops` says how far."""
 FASTER = {"late_50": np.inf}
