@@ -10,6 +10,7 @@ from stops.trials import ROBOTS, Trial, tried
 from stops.world import World
 
 from kinopt_ros.planning.motion import plan_joint_motion
+from kinopt_ros.ros.motion.run import MotionRun
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 from kinopt_ros.trajectory.simulated_controller import Waypoint
 
@@ -66,6 +67,14 @@ def a_world(plant: Plant) -> tuple[World, JointTrajectory]:
 
 def judged(world: World, motion: JointTrajectory, ordered: int) -> Verdict:
     return verdict(PANDA, ARM, world.truth(), motion.position, ordered, ordered)
+
+
+def stopped(world: World, motion: JointTrajectory, running: MotionRun, order: str, wait: float) -> Verdict:
+    """Stop a motion; return how the robot has come to rest so many ms later."""
+    world.cancel(running) if order == "cancel" else world.emergency(True)
+    ordered = world.time.now
+    world.pass_ms(wait)
+    return judged(world, motion, ordered)
 
 
 @pytest.mark.parametrize("after", [0.0, 10.0, 25.0])
@@ -140,10 +149,7 @@ def test_a_robot_that_nobody_hears_of_is_where_it_was_going(order: str, scaling:
         world.pass_ms(100 + share * 1e3 * motion.duration - 270)
         world.be_silent(world.time.now + 290 * MS)
         world.pass_ms(270)
-        world.cancel(running) if order == "cancel" else world.emergency(True)
-        ordered = world.time.now
-        world.pass_ms(1500)
-        found = judged(world, motion, ordered)
+        found = stopped(world, motion, running, order, 1500)
     assert found.rest < 1.0, world.said
     assert found.velocity <= VELOCITY, world.said
     assert found.acceleration <= ACCELERATION, world.said
@@ -179,10 +185,7 @@ def test_a_robot_of_which_only_the_begin_of_a_motion_is_heard(order: str, lag: f
         world.pass_ms(100 + heard)
         world.be_silent(world.time.now + 420 * MS)
         world.pass_ms(400)
-        world.cancel(running) if order == "cancel" else world.emergency(True)
-        ordered = world.time.now
-        world.pass_ms(2500)
-        found = judged(world, motion, ordered)
+        found = stopped(world, motion, running, order, 2500)
     assert found.velocity <= VELOCITY, world.said
     assert found.acceleration <= 2.0, world.said
 
@@ -203,10 +206,7 @@ def test_a_robot_of_which_one_joint_alone_is_not_heard(order: str) -> None:
 
         world._states.update = of_others
         world.pass_ms(400)
-        world.cancel(running) if order == "cancel" else world.emergency(True)
-        ordered = world.time.now
-        world.pass_ms(2500)
-        found = judged(world, motion, ordered)
+        found = stopped(world, motion, running, order, 2500)
     assert found.velocity <= VELOCITY, world.said
     assert found.acceleration <= 2.0, world.said
 
@@ -270,10 +270,7 @@ def test_a_driver_that_repeats_itself_before_it_is_silent(order: str) -> None:
         world.pass_ms(100)
         world.be_silent(world.time.now + 320 * MS)
         world.pass_ms(300)
-        world.cancel(running) if order == "cancel" else world.emergency(True)
-        ordered = world.time.now
-        world.pass_ms(2500)
-        found = judged(world, motion, ordered)
+        found = stopped(world, motion, running, order, 2500)
     assert found.velocity <= VELOCITY, world.said
     assert found.acceleration <= 2.0, world.said
 

@@ -193,12 +193,11 @@ def _where(
     index = setup.variables
     behind = float(state.behind[index].max())
     lead = round(behind * NANOSECONDS_PER_SECOND)
-    heard = is_heard(context, setup, state)
-    found = _found_in(setup, commanded, state, now, context, heard)
-    if not was_heard(
-        context, setup, state, commanded, now
-    ):  # it is in the motion, and may be a little behind
+    if not was_heard(context, setup, state, commanded, now):
+        # It is in the motion, and may be a little behind.
         return [commanded.at(now - late) for late in (LAG, LAG // 2, 0)], (now - LAG, now)
+    heard = is_heard(context, setup, state)
+    found = _found_in(setup, commanded, state, now - lead, context, heard)
     between, share = None, 1.0
     if found is None:
         velocity = state.seen_velocity[index]
@@ -207,11 +206,7 @@ def _where(
             for way in _ways(setup, state)
         ]
     else:
-        share = (
-            _share_in(setup, commanded, state, found[1])
-            if heard
-            else _pace_in(setup, commanded, state, found[1])
-        )
+        share = (_share_in if heard else _pace_in)(setup, commanded, state, found[1])
         times = [
             round(seen) + round(share * (lead + way))
             for seen, way in zip(spread(*found), _ways(setup, state), strict=True)
@@ -232,9 +227,11 @@ def was_on_its_way(
 ) -> bool:
     """Check whether joints were moving in a motion when they were heard of last, at one pace since its begin: somebody
     else may have moved them since. Arguments as of ``brake_in``."""
+    if stands(setup, state) or not was_heard(context, setup, state, commanded, now):
+        return False
     seen = state.seen(setup.variables, now)
-    found = _found_in(setup, commanded, state, now, context, heard=False)
-    if found is None or stands(setup, state):
+    found = _found_in(setup, commanded, state, seen, context, heard=False)
+    if found is None:
         return False
     pace = _pace_in(setup, commanded, state, found[1])
     got, expected = found[1] - commanded.start, pace * (seen - commanded.start)
@@ -242,12 +239,9 @@ def was_on_its_way(
 
 
 def _found_in(
-    setup: ServoSetup, commanded: Commanded, state: RobotState, now: int, context: Context, heard: bool
+    setup: ServoSetup, commanded: Commanded, state: RobotState, measured: int, context: Context, heard: bool
 ) -> tuple[int, int] | None:
     """Return ``_times_in`` of joints that are ``heard`` of, or of ones that were: these may be anywhere in it."""
-    if not was_heard(context, setup, state, commanded, now):
-        return None
-    measured = state.seen(setup.variables, now)
     latest = LATEST_BEGIN if heard else min(max(LATEST_BEGIN, measured - commanded.start), UNSURE)
     tolerance = context.parameter("servo.tracking_tolerance")
     return _times_in(setup, commanded, state, measured, tolerance, latest)
@@ -256,9 +250,7 @@ def _found_in(
 def _share_in(setup: ServoSetup, commanded: Commanded, state: RobotState, seen: int) -> float:
     """Return by which share of its velocity joints do a motion that were in it at a time, ``seen``, when they were
     measured: 1 where that is about as fast as it says, or nobody knows."""
-    share = share_of(commanded.at(seen).velocity, setup, state)
-    in_time = np.isnan(share) or abs(share - 1.0) <= _IN_TIME
-    return 1.0 if in_time else min(max(share, 0.0), _FASTEST)
+    return _counted(share_of(commanded.at(seen).velocity, setup, state))
 
 
 def _pace_in(setup: ServoSetup, commanded: Commanded, state: RobotState, seen: int) -> float:
@@ -276,8 +268,13 @@ def _pace_in(setup: ServoSetup, commanded: Commanded, state: RobotState, seen: i
     alike = shares[away <= away.min() + ALIKE]
     if away.min() > _EXPLAINED or np.ptp(alike) > _CLEAR:
         return _share_in(setup, commanded, state, seen)
-    share = float(shares[np.argmin(away)])
-    return 1.0 if abs(share - 1.0) <= _IN_TIME else share
+    return _counted(float(shares[np.argmin(away)]))
+
+
+def _counted(share: float) -> float:
+    """Return a share of a velocity as it counts: 1 where that is about so, or nobody knows."""
+    in_time = np.isnan(share) or abs(share - 1.0) <= _IN_TIME
+    return 1.0 if in_time else min(max(share, 0.0), _FASTEST)
 
 
 def _gone_on_in(
@@ -341,7 +338,7 @@ def _times_in(
     state: RobotState,
     measured: int,
     tolerance: float,
-    latest: int = LATEST_BEGIN,
+    latest: int,
 ) -> tuple[int, int] | None:
     """Return the earliest and the latest time (ns of the node's clock) of a motion at which the joints may have been
     when they were measured: a controller may have begun later, by ``latest`` (ns) at most; or sooner, if it does not

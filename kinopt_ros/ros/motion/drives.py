@@ -128,13 +128,9 @@ def _was_else(
     """Check whether joints were not behind by the same lag (a row of its family) for as long as is known: where a speed
     slider slows them down they fall behind more and more."""
     since, places = state.past(setup.variables)
-    for seconds, place in zip(since.tolist(), places, strict=True):
-        time = seen - round(seconds * NANOSECONDS_PER_SECOND)
-        if time < motion.start + _KNOWN:
-            continue
-        if setup.away(place, family(motion, time)[1][row][None]).max() > _WAS_ALIKE:
-            return True
-    return False
+    told = seen - _nanoseconds(since) >= motion.start + _KNOWN
+    errors = _lag_errors(motion, setup, since[told], places[told], seen, family)
+    return any(bool(error[row] > _WAS_ALIKE) for error in errors)
 
 
 def least_lag_error(
@@ -153,18 +149,26 @@ def least_lag_error(
         places: where they were then.
         seen: ns of the node's clock.
     """
-    times = seen - _nanoseconds(since)
-    errors = [
-        np.max(
-            [
-                setup.away(place, family(motion, int(time))[1]).max(axis=1)
-                for place, time in zip(places, times, strict=True)
-            ],
-            axis=0,
-        ).min()
-        for family in (_delayed, _lagging_by_any)
-    ]
+    kinds = (_delayed, _lagging_by_any)
+    errors = [np.max(_lag_errors(motion, setup, since, places, seen, kind), axis=0).min() for kind in kinds]
     return float(min(errors))
+
+
+def _lag_errors(
+    motion: Told,
+    setup: ServoSetup,
+    since: Annotated[Float64, "K"],
+    places: Annotated[Float64, "K n"],
+    seen: int,
+    family: "_Kind",
+) -> list[Annotated[Float64, "L"]]:
+    """Return how far joints were at each of K times from where each lag of a family would have had them, rad or m;
+    arguments as of ``least_lag_error``."""
+    times = seen - _nanoseconds(since)
+    return [
+        setup.away(place, family(motion, int(time))[1]).max(axis=1)
+        for place, time in zip(places, times, strict=True)
+    ]
 
 
 _Family = tuple[Annotated[Float64, "L"], Annotated[Float64, "L n"], Annotated[Float64, "L n"]]

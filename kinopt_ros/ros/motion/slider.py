@@ -1,8 +1,11 @@
 """Whether a speed slider slows a motion down: then joints fall behind it more and more, and those whose drives lag do
 not. Only where the first explains where joints were lately, and the second does not, it is said."""
 
+from typing import Annotated
+
 import numpy as np
 
+from kinopt_ros.array import Float64
 from kinopt_ros.planning.servo.commanded import Commanded
 from kinopt_ros.planning.servo.setup import ServoSetup
 from kinopt_ros.ros.motion.drives import least_lag_error
@@ -55,6 +58,6 @@ def pace_of(motion: Commanded, setup: ServoSetup, state: RobotState, now: int) -
     return float(_PACES[best]) if lagging >= _NOT_EXPLAINED else None
 
 
-def _at(motion: Commanded, seen: int, seconds: np.ndarray) -> np.ndarray:
+def _at(motion: Commanded, seen: int, seconds: Annotated[Float64, "K"]) -> Annotated[Float64, "K n"]:
     """Return where a motion has joints at times around one, s."""
     return motion.at_all(seen + np.round(seconds * NANOSECONDS_PER_SECOND).astype(np.int64))[0]
