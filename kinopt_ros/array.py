@@ -11,6 +11,8 @@ from typing import Any, Self, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from kinopt_ros.errors import InvalidRequestError, shown
+
 Float64: TypeAlias = NDArray[np.float64]
 Int64: TypeAlias = NDArray[np.int64]
 Bool: TypeAlias = NDArray[np.bool_]
@@ -35,11 +37,19 @@ def filled(shape: tuple[int, ...], value: float) -> Float64:
 
 def taken_over(instance: object, *names: str) -> None:
     """Make arrays of a frozen dataclass read-only; None is left. Of a view, as a row of many poses or columns of a
-    sensor's buffer, a copy is kept: what it looks at can be written to by others, after it was checked."""
+    sensor's buffer, a copy is kept: what it looks at can be written to by others, after it was checked.
+
+    Raises:
+        InvalidRequestError: one is no array.
+    """
     for name in names:
         array = getattr(instance, name)
         if array is None:
             continue
+        if not isinstance(array, np.ndarray):
+            raise InvalidRequestError(
+                f"{name} of {type(instance).__name__} is {shown(array)}; allowed is an array of numpy"
+            )
         if array.base is not None and (not isinstance(array.base, np.ndarray) or array.base.flags.writeable):
             array = array.copy()
             object.__setattr__(instance, name, array)

@@ -7,7 +7,7 @@ from typing import SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike
 
-from kinopt_ros.array import Float64
+from kinopt_ros.array import Float64, taken_over
 from kinopt_ros.errors import InvalidRequestError, KinoptError, shown
 from kinopt_ros.scene.scene import Scene
 
@@ -22,6 +22,20 @@ def as_whole(given: SupportsIndex, what: str) -> int:
     except (TypeError, ValueError):
         pass
     raise InvalidRequestError(f"{what} is {shown(given)}; allowed is a whole number")
+
+
+def as_flag(given: bool, what: str) -> bool:
+    """Return a truth value as bool, also one of numpy's."""
+    if isinstance(given, bool | np.bool_):
+        return bool(given)
+    raise InvalidRequestError(f"{what} is {shown(given)}; allowed are True and False")
+
+
+def as_word(given: str, what: str) -> str:
+    """Return a text."""
+    if isinstance(given, str):
+        return given
+    raise InvalidRequestError(f"{what} is {shown(given)}; allowed is a name")
 
 
 def as_number(given: float, what: str) -> float:
@@ -46,6 +60,16 @@ def as_numbers(given: ArrayLike, what: str, error: type[KinoptError]) -> Float64
     except (TypeError, ValueError):  # ragged
         shown = "no regular array"
     raise error(f"{what} must be an array of real numbers; it is {shown}")
+
+
+def with_arrays(instance: object, error: type[KinoptError], *names: str) -> None:
+    """Make arrays of what a frozen dataclass was given as lists, and read-only ones of all (``taken_over``); raise the
+    error given if one is no array of real numbers."""
+    for name in names:
+        given = getattr(instance, name)
+        if given is not None and not isinstance(given, np.ndarray):
+            object.__setattr__(instance, name, as_numbers(given, name, error))
+    taken_over(instance, *names)
 
 
 def as_names(given: Collection[str], what: str) -> tuple[str, ...]:

@@ -17,7 +17,15 @@ from kinopt_ros.errors import (
 )
 from kinopt_ros.kinematics.forward import chain_pose
 from kinopt_ros.kinematics.se3 import inverse
-from kinopt_ros.problems.arguments import as_names, as_number, as_numbers, as_scene, as_whole
+from kinopt_ros.problems.arguments import (
+    as_flag,
+    as_names,
+    as_number,
+    as_numbers,
+    as_scene,
+    as_whole,
+    as_word,
+)
 from kinopt_ros.problems.chains import default_group, resolve_chain, resolve_joints
 from kinopt_ros.problems.ik import (
     MIN_SEPARATION,
@@ -167,9 +175,9 @@ def ik_problem(
         seeds=seeds,
         num_solutions=as_whole(num_solutions, "num_solutions"),
         min_separation=as_number(min_separation, "min_separation"),
-        turns=turns,
+        turns=as_flag(turns, "turns"),
         preference=None
-        if prefer == ANY and rest is None and manipulability_weight is None
+        if as_word(prefer, "prefer") == ANY and rest is None and manipulability_weight is None
         else preference_of(
             prefer,
             Given(
@@ -210,11 +218,9 @@ def _tolerance(given: Tolerance, what: str, free_axes: Collection[str], axes: Se
     """Return the tolerance with free axes set to infinity."""
     if type(given) is float and type(free_axes) is tuple and not free_axes:  # most requests
         return given
-    if isinstance(free_axes, str) or not isinstance(free_axes, Collection):
-        raise InvalidRequestError(f"free_axes takes names of axes in a list, not {shown(free_axes)}")
-    for name in free_axes:
+    for name in as_names(free_axes, "free_axes"):
         if name not in AXES:
-            raise UnknownAxisError(str(name), AXES)
+            raise UnknownAxisError(name, AXES)
     several = given if isinstance(given, float | int) else _listed(as_numbers(given, what, InvalidGoalError))
     if isinstance(several, tuple) and len(several) != 3:
         raise InvalidGoalError(

@@ -9,8 +9,10 @@ from typing import Annotated, TypeAlias
 import numpy as np
 
 from kinopt_ros.array import Float64, Immutable, taken_over
+from kinopt_ros.errors import InvalidGoalError
 from kinopt_ros.kinematics.pose_errors import Free
 from kinopt_ros.pauses import OutOfTime
+from kinopt_ros.problems.arguments import with_arrays
 from kinopt_ros.problems.pose_weights import PoseWeights
 from kinopt_ros.problems.preferences.base import Preference
 from kinopt_ros.problems.preferences.posture import Posture
@@ -58,7 +60,7 @@ class PoseTarget(Immutable):
     axis is free whose weight is 0 or whose tolerance is infinite. None: it shall be reached."""
 
     def __post_init__(self) -> None:
-        taken_over(self, "T_base_target", "T_link_tool")
+        with_arrays(self, InvalidGoalError, "T_base_target", "T_link_tool")
 
     @cached_property
     def free_position(self) -> Free:

@@ -7,7 +7,9 @@ from typing import Annotated, TypeAlias
 import numpy as np
 
 from kinopt_ros.array import Float64, Immutable, taken_over
+from kinopt_ros.errors import InvalidGoalError
 from kinopt_ros.pauses import OutOfTime
+from kinopt_ros.problems.arguments import with_arrays
 from kinopt_ros.problems.constraints.base import PathConstraint
 from kinopt_ros.problems.ik import GRACE, PoseTarget
 from kinopt_ros.scene.scene import Scene
@@ -26,7 +28,7 @@ class JointGoal(Immutable):
     """Values of the problem's variables, rad or m."""
 
     def __post_init__(self) -> None:
-        taken_over(self, "q")
+        with_arrays(self, InvalidGoalError, "q")
 
 
 @dataclass(frozen=True, eq=False)

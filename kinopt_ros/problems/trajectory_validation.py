@@ -24,6 +24,7 @@ from kinopt_ros.problems.validation import (
 from kinopt_ros.robot.chain import chain_between
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.variables import one_variable_each, variables_named
+from kinopt_ros.scene.checks import check_fits
 
 MOST_START_TOLERANCE = 0.1
 """Largest distance that a start may be allowed to be outside its limits, rad or m."""
@@ -62,8 +63,7 @@ def check_trajectory_problem(problem: TrajectoryProblem, robot: RobotModel) -> N
         check_constraint(along, robot)
     _check_numbers(problem)
     if problem.scene is not None:
-        for carried in problem.scene.attached.values():
-            robot.link(carried.link)
+        check_fits(problem.scene, robot)
 
 
 def check_number_of(what: str, number: int) -> None:

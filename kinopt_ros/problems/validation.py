@@ -14,6 +14,7 @@ from kinopt_ros.problems.preferences.every import check_preference
 from kinopt_ros.robot.memo import remembered
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.variables import joint_named, variables_named
+from kinopt_ros.scene.checks import check_fits
 
 MOST_SOLUTIONS = 1000
 """Most solutions that one request may ask for."""
@@ -77,8 +78,7 @@ def check_ik_problem(problem: IkProblem, robot: RobotModel) -> None:
             f"clearance is {problem.clearance:g}, but without a scene (EMPTY_SCENE will do) nobody looks at collisions"
         )
     if problem.scene is not None:
-        for carried in problem.scene.attached.values():
-            robot.link(carried.link)
+        check_fits(problem.scene, robot)
     if problem.deadline is not None and not math.isfinite(problem.deadline):
         raise InvalidRequestError(f"deadline is {problem.deadline}; give a value of time.monotonic() or None")
     if not 0 <= problem.random_seed < 2**64:

@@ -21,11 +21,7 @@ from kinopt_ros.robot.model import JointType, RobotModel
 from kinopt_ros.scene.checks import (
     MAX_ALLOWED,
     check_id,
-    check_padding,
     check_room,
-    check_shapes,
-    check_subframes,
-    check_transform,
 )
 from kinopt_ros.scene.scene import ANY, AttachedObject, Scene, SceneObject
 
@@ -46,9 +42,6 @@ def add(scene: Scene, robot: RobotModel, new: SceneObject, replacing: bool = Fal
         InvalidShapeError: the id is taken or not usable, a pose is no rigid transform, or there is no room.
     """
     check_id(new.id, robot)
-    check_shapes(new.id, new.shapes)
-    check_subframes(new.id, new.subframes)
-    check_transform(new.T_root_object, f"the pose of object {quoted(new.id)}")
     others = {id: other for id, other in scene.objects.items() if id != new.id}
     if new.id in scene.attached:
         raise InvalidShapeError(_carried(scene, new.id))
@@ -79,8 +72,6 @@ def extend(
         old = scene.attached[id]
         _check_carriable(id, shapes)
     new = replace(old, shapes=(*old.shapes, *shapes), subframes={**old.subframes, **subframes})
-    check_shapes(id, new.shapes)
-    check_subframes(id, new.subframes)
     without = replace(scene, objects=_without(scene.objects, id), attached=_without(scene.attached, id))
     check_room(without, new.shapes)
     if isinstance(new, SceneObject):
@@ -95,7 +86,6 @@ def move(scene: Scene, id: str, T_root_object: Annotated[Float64, "4 4"]) -> Sce
         UnknownObjectError: no such object.
         InvalidShapeError: no rigid transform, or the robot carries the object.
     """
-    check_transform(T_root_object, f"the pose of object {quoted(id)}")
     moved = replace(_object(scene, id), T_root_object=T_root_object)
     return _next(scene, objects={**scene.objects, id: moved})
 
@@ -148,7 +138,6 @@ def attach(
     known = _object(scene, id)
     _check_carriable(id, known.shapes)
     T_link_object = inverse(_T_root_link(robot, link, q)) @ known.T_root_object
-    check_transform(T_link_object, f"the pose of object {quoted(id)} in link {link!r}")
     touched = _touch_links(robot, link, touch_links)
     taken = AttachedObject(id, known.shapes, link, T_link_object, touched, known.subframes)
     return _next(scene, objects=_without(scene.objects, id), attached={**scene.attached, id: taken})
@@ -184,10 +173,7 @@ def attach_new(
         InvalidShapeError: the id is taken or not usable, a pose is no rigid transform, or there is no room.
     """
     check_id(id, robot)
-    check_shapes(id, shapes)
     _check_carriable(id, shapes)
-    check_subframes(id, subframes or {})
-    check_transform(T_link_object, f"the pose of object {quoted(id)}")
     if id in scene.attached and not replacing:
         raise InvalidShapeError(_carried(scene, id))
     if id in scene.objects and not replacing:
@@ -221,7 +207,6 @@ def detach(scene: Scene, robot: RobotModel, id: str, q: Annotated[Float64, "nq"]
         raise UnknownObjectError(id, scene.attached)
     carried = scene.attached[id]
     T_root_object = _T_root_link(robot, carried.link, q) @ carried.T_link_object
-    check_transform(T_root_object, f"the pose of object {quoted(id)}")
     left = SceneObject(id, carried.shapes, T_root_object, carried.subframes)
     return _next(scene, objects={**scene.objects, id: left}, attached=_without(scene.attached, id))
 
@@ -275,11 +260,9 @@ def set_padding(scene: Scene, robot: RobotModel, padding: float, name: str | Non
         InvalidShapeError: negative, not finite, or too large.
     """
     if name is None:
-        check_padding(padding, "the default padding")
-        return _next(scene, default_padding=float(padding))
+        return _next(scene, default_padding=padding)
     _require_body(scene, robot, name)
-    check_padding(padding, f"the padding of {quoted(name)}")
-    return _next(scene, padding={**scene.padding, name: float(padding)})
+    return _next(scene, padding={**scene.padding, name: padding})
 
 
 @remembered

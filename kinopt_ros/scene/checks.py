@@ -1,32 +1,17 @@
-"""Checks of the parts of a scene. Every refusal is a sentence that names what was given."""
+"""Checks of a scene as a whole, and beside a robot. Every refusal is a sentence that names what was given."""
 
-import math
-from collections.abc import Mapping
-
-import numpy as np
-
-from kinopt_ros.array import Float64
 from kinopt_ros.errors import InvalidShapeError, quoted
-from kinopt_ros.geometry.shapes import LARGEST, MAX_POINTS, PlacedShape
-from kinopt_ros.kinematics.se3 import is_pose, pose_defect
+from kinopt_ros.geometry.shapes import MAX_POINTS, PlacedShape
 from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.scene.parts import MAX_ID_LENGTH
 from kinopt_ros.scene.scene import ANY, AttachedObject, Scene, SceneObject, num_points
 
 MAX_OBJECTS = 1_000
 """Most objects of a scene, attached ones included."""
-MAX_SHAPES = 1_000
-"""Most shapes of an object. (Use a point cloud or an octomap for more.)"""
-MAX_SUBFRAMES = 1_000
-"""Most subframes of an object."""
 MAX_SCENE_POINTS = 4 * MAX_POINTS
 """Most vertices, triangles, points, voxels and heights of a scene."""
 MAX_ALLOWED = 10_000
 """Most allowed pairs."""
-LARGEST_PADDING = 1.0
-"""Largest padding, m."""
-MAX_ID_LENGTH = 200
-_ROTATION_ERROR = 1e-6
-"""Largest accepted deviation of R Rᵀ from the identity."""
 
 
 def check_id(given: str, robot: RobotModel) -> None:
@@ -41,43 +26,21 @@ def check_id(given: str, robot: RobotModel) -> None:
             f"the id of an object is {ANY!r}, which stands for everything in allowed pairs"
         )
     if given in robot.link_index:
-        raise InvalidShapeError(
-            f"the id {quoted(given)} is the name of a link of robot {robot.name!r}; allowed is any other"
-        )
+        raise _is_a_link(given, robot)
 
 
-def check_transform(T: Float64, what: str) -> None:
-    """Raise unless T is a rigid transform of usable size."""
-    if not (isinstance(T, np.ndarray) and T.dtype == np.float64 and T.shape == (4, 4)):
-        given = f"{T.dtype} {T.shape}" if isinstance(T, np.ndarray) else type(T).__name__
-        raise InvalidShapeError(f"{what} is {given}; allowed is float64 (4, 4)")
-    if not is_pose(T, _ROTATION_ERROR) or np.abs(T[:3, 3]).max() > LARGEST:
-        raise InvalidShapeError(f"{what} is no rigid transform: {pose_defect(T, _ROTATION_ERROR, LARGEST)}")
+def check_fits(scene: Scene, robot: RobotModel) -> None:
+    """Raise unless a scene, however it was made, can be that of a robot.
 
-
-def check_subframes(given: str, subframes: Mapping[str, Float64]) -> None:
-    """Raise unless these may be the subframes of object ``given``."""
-    if len(subframes) > MAX_SUBFRAMES:
-        raise InvalidShapeError(
-            f"object {quoted(given)} has {len(subframes)} subframes; allowed are {MAX_SUBFRAMES}"
-        )
-    for name, T in subframes.items():
-        if not name or not name.isprintable() or name != name.strip() or len(name) > MAX_ID_LENGTH:
-            raise InvalidShapeError(
-                f"a subframe of object {quoted(given)} is called {quoted(name)}; allowed are 1 to {MAX_ID_LENGTH} "
-                "printable characters without spaces around them"
-            )
-        check_transform(T, f"subframe {quoted(name)} of object {quoted(given)}")
-
-
-def check_shapes(given: str, shapes: tuple[PlacedShape, ...]) -> None:
-    """Raise unless these may be the shapes of object ``given``."""
-    if not 1 <= len(shapes) <= MAX_SHAPES:
-        raise InvalidShapeError(
-            f"object {quoted(given)} has {len(shapes)} shapes; allowed are 1 to {MAX_SHAPES}"
-        )
-    for index, placed in enumerate(shapes):
-        check_transform(placed.T_frame_shape, f"the pose of shape {index} of object {quoted(given)}")
+    Raises:
+        UnknownLinkError: a link that the robot does not have carries an object.
+        InvalidShapeError: an object has the name of a link.
+    """
+    for carried in scene.attached.values():
+        robot.link(carried.link)
+    for bodies in (scene.objects, scene.attached):
+        if not robot.link_index.keys().isdisjoint(bodies):
+            raise _is_a_link(next(id for id in bodies if id in robot.link_index), robot)
 
 
 def check_room(scene: Scene, shapes: tuple[PlacedShape, ...]) -> None:
@@ -93,9 +56,7 @@ def check_room(scene: Scene, shapes: tuple[PlacedShape, ...]) -> None:
         )
 
 
-def check_padding(value: float, what: str) -> None:
-    """Raise unless ``value`` is a padding."""
-    number = isinstance(value, float | int) and not isinstance(value, bool)
-    if not (number and math.isfinite(value) and 0.0 <= value <= LARGEST_PADDING):
-        shown = f"{value:g}" if number else repr(value)
-        raise InvalidShapeError(f"{what} is {shown}; allowed is 0 to {LARGEST_PADDING:g} m")
+def _is_a_link(id: str, robot: RobotModel) -> InvalidShapeError:
+    return InvalidShapeError(
+        f"the id {quoted(id)} is the name of a link of robot {robot.name!r}; allowed is any other"
+    )

@@ -1,6 +1,7 @@
 """The scene: obstacles, objects that the robot carries, what may touch what, and padding. Immutable.
 
-``changes.py`` makes new scenes out of old ones, and checks what it is given; nothing here does.
+``changes.py`` makes new scenes out of old ones. What can be checked without a robot is checked here, as scenes may be
+made by hand; the rest by ``checks.py``.
 """
 
 from collections.abc import Mapping
@@ -8,7 +9,9 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 from kinopt_ros.array import Float64, Immutable, frozen, taken_over
+from kinopt_ros.errors import InvalidRequestError, quoted, shown
 from kinopt_ros.geometry.shapes import HeightMap, Mesh, Octomap, PlacedShape, PointCloud
+from kinopt_ros.scene.parts import check_padding, check_shapes, check_subframes, check_transform
 
 ANY = "*"
 """Name that stands for every link and every object in an allowed pair."""
@@ -25,6 +28,7 @@ class SceneObject(Immutable):
     """Frames on the object by name, as poses in its own frame."""
 
     def __post_init__(self) -> None:
+        _check(self, self.T_root_object)
         taken_over(self, "T_root_object")
         _freeze(self.subframes)
 
@@ -43,6 +47,7 @@ class AttachedObject(Immutable):
     """As those of a SceneObject."""
 
     def __post_init__(self) -> None:
+        _check(self, self.T_link_object)
         taken_over(self, "T_link_object")
         _freeze(self.subframes)
 
@@ -64,6 +69,24 @@ class Scene(Immutable):
     As in MoveIt, the robot's links are not padded against each other."""
     default_padding: float = 0.0
     """Padding of every link that ``padding`` does not name, m."""
+
+    def __post_init__(self) -> None:
+        _check_bodies("objects", self.objects, SceneObject)
+        _check_bodies("attached", self.attached, AttachedObject)
+        for id in self.attached:
+            if id in self.objects:
+                raise InvalidRequestError(f"object {quoted(id)} is both in the world and attached to a link")
+        if not isinstance(self.allowed, frozenset) or not all(
+            type(pair) is frozenset for pair in self.allowed
+        ):
+            raise InvalidRequestError(
+                f"allowed is {shown(self.allowed)}; allowed is a frozenset of frozensets of two names"
+            )
+        if not isinstance(self.padding, Mapping):
+            raise InvalidRequestError(f"padding is {shown(self.padding)}; allowed are lengths by name")
+        for name, length in self.padding.items():
+            check_padding(length, f"the padding of {quoted(name)}")
+        check_padding(self.default_padding, "the default padding")
 
     def padding_of(self, name: str) -> float:
         """Return the padding (m) of a link or an object.
@@ -90,6 +113,26 @@ class Scene(Immutable):
         return (first in attached and second in attached[first].touch_links) or (
             second in attached and first in attached[second].touch_links
         )
+
+
+def _check(body: SceneObject | AttachedObject, pose: Annotated[Float64, "4 4"]) -> None:
+    """Raise InvalidShapeError unless an object has shapes, and poses that are some."""
+    check_shapes(body.id, body.shapes)
+    check_subframes(body.id, body.subframes)
+    check_transform(pose, f"the pose of object {quoted(body.id)}")
+
+
+def _check_bodies(what: str, given: object, kind: type[SceneObject | AttachedObject]) -> None:
+    """Raise InvalidRequestError unless these are objects of a kind by their ids."""
+    if not isinstance(given, Mapping):
+        raise InvalidRequestError(
+            f"{what} is {shown(given)}; allowed are objects of type {kind.__name__} by their ids"
+        )
+    for id, body in given.items():
+        if not isinstance(body, kind) or body.id != id:
+            raise InvalidRequestError(
+                f"{what} has {shown(body)} as {quoted(id)}; allowed are objects of type {kind.__name__} by their ids"
+            )
 
 
 EMPTY_SCENE = Scene()

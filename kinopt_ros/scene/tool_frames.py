@@ -17,7 +17,7 @@ from kinopt_ros.array import Float64, Immutable, taken_over
 from kinopt_ros.errors import InvalidRequestError, InvalidShapeError, UnknownLinkError, quoted, shown
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.scene import yaml_text as read
-from kinopt_ros.scene.checks import MAX_ID_LENGTH, check_transform
+from kinopt_ros.scene.parts import MAX_ID_LENGTH, check_transform
 from kinopt_ros.scene.scene import AttachedObject, Scene
 from kinopt_ros.scene.shape_text import pose_of
 

@@ -18,6 +18,7 @@ from kinopt_ros.problems.arguments import as_number, as_numbers, check_is_scene
 from kinopt_ros.robot.memo import remembered
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.srdf_line import disable_collisions
+from kinopt_ros.scene.checks import check_fits
 from kinopt_ros.scene.scene import Scene
 from kinopt_ros.wanted import check_wanted
 
@@ -210,6 +211,7 @@ def _placements(
     pause: Pause = go_on,
 ) -> "Iterator[Placement]":
     check_is_scene(scene)
+    check_fits(scene, robot)
     rows = np.ascontiguousarray(as_numbers(q, "q", InvalidStateError))
     # Compiled code does not look where it reads.
     if rows.ndim != 2 or rows.shape[1] != robot.nq:

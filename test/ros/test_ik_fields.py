@@ -229,6 +229,7 @@ BAD: dict[str, tuple[dict[str, Any], Status, str]] = {
     "tool that is no pose": ({"tool": pose(NAN)}, GOAL, "tool"),
     "tool with a bad quaternion": ({"tool": pose(q=(0.0, 0.0, 0.0, 3.0))}, GOAL, "tool"),
     "base_pose that is no pose": ({"base_pose": [pose(INF)]}, GOAL, "base_pose"),
+    "several base poses": ({"base_pose": [pose(), pose()], "frame": "a_table"}, REQUEST, "base_pose has 2"),
     "base_pose in a frame of the robot": (
         {"base_pose": [pose()], "frame": "panda_link0"},
         REQUEST,

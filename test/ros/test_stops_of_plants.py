@@ -1,5 +1,7 @@
 """Stops of robots with faults: drives that lag, speed sliders, messages that are lost; `make stops` tries many more."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from sensor_msgs.msg import JointState
@@ -10,6 +12,7 @@ from stops.trials import ROBOTS, Trial, tried
 from stops.world import World
 
 from kinopt_ros.planning.motion import plan_joint_motion
+from kinopt_ros.ros.motion import brakes
 from kinopt_ros.ros.motion.run import MotionRun
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 from kinopt_ros.trajectory.simulated_controller import Waypoint
@@ -116,6 +119,35 @@ def test_a_robot_that_is_hardly_slowed_down_does_not_jump(plant: Plant, after: i
         found = judged(world, motion, ordered)
     assert found.acceleration <= ACCELERATION, world.said
     assert found.velocity <= VELOCITY
+
+
+@pytest.mark.parametrize("order", ["cancel", "emergency"])
+@pytest.mark.parametrize(("slept", "times"), [(300.0, 1), (60.0, 9)])
+def test_a_process_that_sleeps_while_it_brakes_does_not_set_the_robot_back(
+    slept: float, times: int, order: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An emergency's brake was made for where the robot had been 0.3 s before: it went back by 0.77 rad."""
+    world, motion = a_world(Plant(drive_lag=0.02))
+    made, left = brakes.brake_from_any, iter(range(times))
+
+    def slow(*given: Any, **more: Any) -> JointTrajectory:
+        found = made(*given, **more)
+        if next(left, None) is not None:
+            world.pass_ms(slept)
+        return found
+
+    with world.own_time():
+        world.pass_ms(50)
+        running = world.move(motion)
+        world.pass_ms(100 + 400)
+        monkeypatch.setattr(brakes, "brake_from_any", slow)
+        ordered = world.time.now
+        found = stopped(world, motion, running, order, 1500.0)
+        time, told, _ = world.truth()
+    assert found.acceleration <= ACCELERATION, world.said
+    assert found.velocity <= VELOCITY
+    way = told[time >= ordered][:, 0]
+    assert (np.maximum.accumulate(way) - way).max() < 0.005
 
 
 @pytest.mark.parametrize("order", ["deactivate", "emergency"])

@@ -305,6 +305,11 @@ BAD: list[tuple[dict[str, Any], Status, str]] = [
     ({"joint_goals": [AWAY], "waypoints": [Waypoint()]}, Status.INVALID_GOAL_CONSTRAINTS, "neither"),
     ({"joint_goals": [AWAY], "along": [PoseAlong()]}, Status.INVALID_GOAL_CONSTRAINTS, "asks nothing"),
     (
+        {"joint_goals": [AWAY], "along": [PoseAlong(pose=[Pose()] * 2)]},
+        Status.INVALID_REQUEST,
+        "along[0].pose has 2 poses",
+    ),
+    (
         {"joint_goals": [AWAY], "straight_lines": [StraightLine(tolerance=-1.0)]},
         Status.INVALID_GOAL_CONSTRAINTS,
         "tolerance",

@@ -4,6 +4,7 @@ They are for a controller that goes there from wherever its joints are when the 
 its clock says.
 """
 
+from functools import partial
 from typing import Annotated
 
 import numpy as np
@@ -25,6 +26,7 @@ from kinopt_ros.planning.servo.setup import ServoSetup, servo_setup
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import trajectory_from_message, trajectory_message
 from kinopt_ros.ros.motion.drives import ALIKE, share_of
+from kinopt_ros.ros.motion.made_soon import made_soon
 from kinopt_ros.ros.motion.published import LATEST_BEGIN, LOOK_EVERY, Published
 from kinopt_ros.ros.robot.joint_states import FASTER, LATEST, RobotState
 from kinopt_ros.ros.robot.parameters import MOST_DELAY
@@ -42,9 +44,6 @@ UNSURE = 60 * 10**9
 """Longest time that a robot that nobody hears of may still be in a motion, ns, after this should be over."""
 _EARLIEST_BEGIN = round(MOST_DELAY * NANOSECONDS_PER_SECOND)
 """How far one may be ahead of it that does not keep stamps, ns."""
-_STALE = 25_000_000
-"""Time to make a brake, ns, after which it is made once more: if the process slept, the robot is by then farther than
-it was made for."""
 _IN_TIME, _FASTEST = 0.07, 1.5
 """Share of its velocity by which a motion that is done in time may be slower or faster, and the most that counts."""
 _TOGETHER = 0.05
@@ -143,15 +142,11 @@ def brake_of(context: Context, running: Published) -> TrajectoryMessage:
     setup = servo_setup(robot, robot.root_link, robot.root_link, joints)
     commanded = commanded_of(running)
 
-    def brake_at(now: int) -> JointTrajectory:
-        return brake_in(context, setup, commanded, context.joint_states.of(robot), now)
+    def brake_for(ahead: int) -> JointTrajectory:
+        state = context.joint_states.of(robot).later(ahead)
+        return brake_in(context, setup, commanded, state, _now(context) + ahead)
 
-    now = _now(context)
-    brake = brake_at(now)
-    later = _now(context)
-    if later - now > _STALE:
-        brake = brake_at(later)
-    return trajectory_message(brake, robot.root_link)
+    return trajectory_message(made_soon(brake_for, partial(_now, context)), robot.root_link)
 
 
 def brake_in(

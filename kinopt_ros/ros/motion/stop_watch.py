@@ -21,6 +21,7 @@ from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import trajectory_message
 from kinopt_ros.ros.motion.brakes import brake_as_measured, brake_of, credible
 from kinopt_ros.ros.motion.lost import goes_on_in
+from kinopt_ros.ros.motion.made_soon import made_soon
 from kinopt_ros.ros.motion.movement import Movement
 from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.motion.published import Published
@@ -146,18 +147,13 @@ class StopWatch:
             moved = self._first_movement(movement, begin, watched, goes_on)
             if moved is None:
                 break
-            joint, state = moved
+            joint = moved
             if number > MOST:
                 self._say(
                     f"joint {joint!r} still moves, though the stop was published {MOST} more times: who moves it?"
                 )
                 return
-            motion = self._lost_of(setup, state)
-            if motion is not None:
-                message = brake_of(self._context, motion)
-            else:
-                brake = brake_as_measured(setup, state, movement.velocity(state), stopped.position)
-                message = trajectory_message(brake, setup.robot.root_link)
+            message = self._made_brake(stopped, movement)
             if not again(message):
                 return
             length = message.points[-1].time_from_start
@@ -173,11 +169,27 @@ class StopWatch:
                 "there more than one who publishes it?"
             )
 
+    def _made_brake(self, stopped: Stopped, movement: Movement) -> JointTrajectory:
+        """Return the brake of joints that still move."""
+        setup, robot = stopped.setup, stopped.setup.robot
+        motion = self._lost_of(setup, self._context.joint_states.of(robot))
+        if motion is not None:
+            return brake_of(self._context, motion)
+
+        def brake_for(ahead: int) -> JointTrajectory:
+            state = self._context.joint_states.of(robot)
+            movement.take(state, time.monotonic())
+            velocity = movement.velocity(state)
+            brake = brake_as_measured(setup, state.later(ahead), velocity, stopped.position)
+            return trajectory_message(brake, robot.root_link)
+
+        return made_soon(brake_for, self._now)
+
     def _first_movement(
         self, movement: Movement, begin: int, watched: int, wanted: Callable[[], bool]
-    ) -> tuple[str, RobotState] | None:
+    ) -> str | None:
         """Wait until a joint has moved that should be at rest, or one goes on in a motion whose stop was lost; return
-        its name and the robot's state, or None if none has, or nobody needs to know any more.
+        its name, or None if none has, or nobody needs to know any more.
 
         Args:
             movement: of the joints.
@@ -198,7 +210,7 @@ class StopWatch:
                 lost = lost + 1 if self._lost_of(setup, state) is not None else 0
                 if lost > 1:
                     fastest = np.argmax(np.abs(state.seen_velocity[index]))
-                    return setup.joints[int(fastest)], state
+                    return setup.joints[int(fastest)]
                 continue
             if not state.known[index].all() or float(state.age[index].max()) > AFTER:
                 silent += passed
@@ -211,7 +223,7 @@ class StopWatch:
             movement.take(state, looked)
             joint = movement.moving(looked)
             if joint is not None:
-                return joint, state
+                return joint
             seen += passed
             if seen > watched:
                 return None

@@ -67,11 +67,12 @@ def stop_in_time(
     setup: ServoSetup, published: Commanded, state: RobotState, clock: Callable[[], int]
 ) -> tuple[Commanded, VerifiedMotion, int]:
     """Return the quickest stop of a motion, as ``quickest_stop``, and when it was made; ``clock``: the node's, ns."""
-    way = state.way(setup.variables)
+    way, took = state.way(setup.variables), 0
     for lead in LEADS:
         now = clock()
-        stop, motion = quickest_stop(setup, published, now, state.q, lead + way)
-        if clock() + way < stop.leave:  # else a controller would jump to it
+        stop, motion = quickest_stop(setup, published, now, state.q, max(lead, 2 * took) + way)
+        took = clock() - now
+        if now + took + way < stop.leave:  # else a controller would jump to it
             break
     return stop, motion, now
 

@@ -188,6 +188,7 @@ def _frame(
     robot = loaded.model
     if not request.base_pose:
         return context.frames.T_link_frame(robot, base, frame, q, request.header.stamp)
+    check_is_one(request.base_pose, "base_pose")
     T_frame_root = base_poses(robot, request)[0]
     return np.asarray(context.frames.T_link_frame(robot, base, "", q) @ inverse(T_frame_root))
 
@@ -199,6 +200,13 @@ def tool_of(pose: Any) -> Annotated[Float64, "4 4"] | None:
         return None
     T = matrices_from_poses([pose], "tool")[0]
     return None if np.array_equal(T, np.eye(4)) else T
+
+
+def check_is_one(poses: Sequence[Any], what: str) -> None:
+    """Raise InvalidRequestError if a field has several poses that may have one."""
+    # No bound of the message says so: within other messages, Python's ROS sends what is beyond a bound broken.
+    if len(poses) > 1:
+        raise InvalidRequestError(f"{what} has {len(poses)} poses; allowed is one, or none")
 
 
 def base_poses(robot: RobotModel, request: Any) -> Annotated[Float64, "B 4 4"]:

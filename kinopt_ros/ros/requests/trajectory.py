@@ -49,7 +49,7 @@ from kinopt_ros.ros.messages.conversions import (
 )
 from kinopt_ros.ros.motion.last_look import MovingError, at_rest, check_is_at, check_is_at_rest
 from kinopt_ros.ros.requests.costs import bounded_costs
-from kinopt_ros.ros.requests.ik import tips_of, tolerance_of, tool_of
+from kinopt_ros.ros.requests.ik import check_is_one, tips_of, tolerance_of, tool_of
 from kinopt_ros.ros.requests.timeouts import timeout_of
 from kinopt_ros.ros.robot.joint_states import RobotState
 from kinopt_ros.ros.robot.loader import LoadedRobot
@@ -410,6 +410,7 @@ def _waypoints(context: Context, place: _Frame, request: Any, joints: Sequence[s
 def _pose_along(context: Context, place: _Frame, message: Any, what: str) -> PathConstraint:
     tip = _tip(context, place, message.link, what)
     tool = tip.with_tool(tool_of(message.tool))
+    check_is_one(message.pose, f"{what}.pose")
     if message.pose:
         T = place.T_base_frame @ matrices_from_poses(message.pose, f"{what}.pose")[0]
     else:

@@ -232,6 +232,10 @@ class RobotState(Received):
     ways: Sequence[tuple[float, tuple[tuple[float, float], ...]]] | None = None
     """A time of each, s, and earlier positions with theirs, the oldest first. None: nobody knows."""
 
+    def later(self, ahead: int) -> "RobotState":
+        """Return it as it will be so many ns later if nothing comes until then."""
+        return self if not ahead else replace(self, age=self.age + ahead / 1e9)
+
     def past(self, variables: Iterable[int]) -> tuple[Annotated[Float64, "K"], Annotated[Float64, "K n"]]:
         """Return how long before some variables were measured they had been measured, too, s, every 0.05 s or more in
         the last 0.7 s, the longest first, and where they were then; nothing if they are not measured together."""

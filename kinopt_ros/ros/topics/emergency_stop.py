@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any
 
 from kinopt_ros.array import Float64
@@ -23,6 +24,7 @@ from kinopt_ros.ros.motion.brakes import (
     was_on_its_way,
 )
 from kinopt_ros.ros.motion.lost import slows_down_in
+from kinopt_ros.ros.motion.made_soon import made_soon
 from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.motion.published import Published
 from kinopt_ros.ros.motion.rights import Stop
@@ -168,7 +170,7 @@ class EmergencyStop:
             if not was_on_its_way(self._context, setup, published, state, now):
                 return "nobody has said lately whether the robot is at the end of its motion"
         if self._is_elsewhere(setup, state, published, now, one):
-            return self._brake_as_measured(claim, setup, state, published, now, one.brakes)
+            return self._brake_as_measured(claim, setup, published, one.brakes)
         if now >= published.end:
             return ""
         if one.brakes:
@@ -198,23 +200,16 @@ class EmergencyStop:
         self,
         claim: Stop,
         setup: ServoSetup,
-        state: RobotState,
         published: Commanded,
-        now: int,
         brakes: bool,
     ) -> str:
         """Stop a robot that is not in the motion that was published: its controller began with that later, slows
-        motions down, or does something else. One that is not in its brake is still in the motion before."""
-        robot, velocity = setup.robot, state.seen_velocity[setup.variables]
-        still = is_heard(self._context, setup, state) and stands(setup, state)
-        if now >= published.end and still:
+        motions down, or does something else."""
+        robot = setup.robot
+        found = made_soon(partial(self._made_brake, setup, published, brakes), self._now)
+        if found is None:
             return ""
-        if still:
-            brake = brake_where_it_stands(setup, published, state, now)
-        elif brakes:
-            brake = brake_as_measured(setup, state, velocity, published.at(now).position)
-        else:
-            brake = brake_in(self._context, setup, published, state, now, _SOON)
+        brake, state, now = found
         if not claim.publish(trajectory_message(brake, robot.root_link), robot, from_here=True):
             return "the stop motion came too late"
         self._will_rest(now + round(1e9 * brake.duration), brake)
@@ -223,6 +218,25 @@ class EmergencyStop:
             f"the robot brakes for {brake.duration:.3f} s from where it was measured, which is not where it was told "
             "to be"
         )
+
+    def _made_brake(
+        self, setup: ServoSetup, published: Commanded, brakes: bool, ahead: int
+    ) -> tuple[JointTrajectory, RobotState, int] | None:
+        """Return the brake of a robot from where it is measured, that state, and when it counts: so many ns ahead, ns
+        of the node's clock. None: it stands, and its motion is over. One that is not in its brake is still in the
+        motion before."""
+        state, now = self._context.joint_states.of(setup.robot).later(ahead), self._now() + ahead
+        still = is_heard(self._context, setup, state) and stands(setup, state)
+        if still and now >= published.end:
+            return None
+        if still:
+            brake = brake_where_it_stands(setup, published, state, now)
+        elif brakes:
+            velocity = state.seen_velocity[setup.variables]
+            brake = brake_as_measured(setup, state, velocity, published.at(now).position)
+        else:
+            brake = brake_in(self._context, setup, published, state, now, _SOON)
+        return brake, state, now
 
     def _brake_as_published(
         self, claim: Stop, setup: ServoSetup, state: RobotState, published: Commanded
