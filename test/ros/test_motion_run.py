@@ -105,6 +105,7 @@ class World:
     def parameter(self, name: str) -> Any:
         return {
             "servo.state_timeout": 1e6,
+            "start_delay": 0.0,
             "servo.tracking_tolerance": 0.05,
             "arrival_tolerance": self.arrival_tolerance,
             "state_timeout": 1e6,

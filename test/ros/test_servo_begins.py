@@ -57,7 +57,7 @@ class Output:
 def beginning(output: Any) -> Any:
     """A servo about to begin."""
     servo: Any = ServoTopic.__new__(ServoTopic)
-    servo._claim, servo._stops, servo._output = None, 0, output
+    servo._claim, servo._stops, servo._output, servo._takes = None, 0, output, 0
     servo._context = SimpleNamespace(parameter=lambda name: 0.05)
     return servo
 
@@ -100,7 +100,8 @@ def test_a_command_that_is_refused_ends_no_motion(joints: tuple[str, ...]) -> No
     now, lost = 10 * SECOND, []
     output = MotionOutput(SimpleNamespace(publish=lambda message: None), Trusting(), lambda: now, lambda: "")
     goal = output.claim("a goal", lost.append)
-    message = JointTrajectory(joint_names=list(joints), points=[JointTrajectoryPoint()])
+    there = JointTrajectoryPoint(positions=[0.0] * len(joints))
+    message = JointTrajectory(joint_names=list(joints), points=[there])
     planned: Any = SimpleNamespace(loaded=SimpleNamespace(model=PANDA), goes_on=False)
     assert goal.hand_over(message, planned, lambda: SimpleNamespace(over=False))
     servo = beginning(output)
@@ -187,6 +188,42 @@ def test_servo_does_not_take_over_from_a_motion_without_a_stamp() -> None:
         else:
             with pytest.raises(StartStateError, match="began when its controller got it"):
                 begin(state, one)
+
+
+@pytest.mark.parametrize(
+    ("beside", "lead"),
+    [(0.0, 0.0), (1e-3, 0.0277), (5e-3, 0.0620), (0.03, 0.05), (None, 0.05)],
+)
+def test_servo_begins_when_the_controller_can_be_where_the_robot_is(
+    beside: float | None, lead: float
+) -> None:
+    """Controllers hold joints where the motion before has ended, and gravity pulls them down from there: the command
+    stepped by that in one period. Where a controller holds them otherwise, nobody knows, and start_delay counts."""
+    sent: tuple[Published, ...] = ()
+    if beside is not None:
+        limits = (SETUP.limits.velocity, SETUP.limits.acceleration, SETUP.limits.jerk)
+        held = PANDA.default_q[:7].copy()
+        held[1] += beside
+        before = point_to_point(ARM, held - 0.1, held, *limits)
+        sent = (Published(trajectory_message(before, "panda_link0"), PANDA, SECOND),)
+    session = begin(measured(0.0), *sent)
+    wish: Any = lambda *given: Wanted(np.full(7, 0.1))  # noqa: E731
+    step = session.advance(SETUP, 10 * SECOND, PANDA.default_q, wish)
+    assert step.motion is not None
+    assert step.commanded.start / SECOND - 10.0 == pytest.approx(lead, abs=1e-4)
+    session.accept(SETUP, step)
+    assert session.begins == step.commanded.start
+    assert not step.motion.trajectory.velocity[0].any()
+
+
+def test_servo_that_has_sent_nothing_yet_begins_later() -> None:
+    """As long as what is wanted is in the way of something, say."""
+    session = begin(measured(0.0))
+    for now in (10.0, 10.2):
+        step = session.advance(SETUP, round(now * SECOND), PANDA.default_q, None)
+        assert step.motion is None
+        session.accept(SETUP, step)
+        assert session.commanded.start == round((now + 0.05) * SECOND)
 
 
 def sending(now: list[int], followed: int | None, *published: Published) -> Any:

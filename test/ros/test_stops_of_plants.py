@@ -27,10 +27,11 @@ HARDER = {
     "slider_95": 100.0,
     "slider_98": 100.0,
     "as_measured_noise": 20.0,
+    "repeats_200": 3.0,
 }
 """Accelerations of plants that pull harder for a moment: joint states that are far older than they say, stops that
-come far later than joint states, a robot that is taken to be in its motion within 0.5 mrad, and a controller that sets
-its commands back where noise hides what drives do."""
+come far later than joint states, a robot that is taken to be in its motion within 0.5 mrad, a controller that sets
+its commands back where noise hides what drives do, and drivers that have said since before the begin that it stands."""
 ANYTHING = ("as_measured_slider_80", "as_measured_slider_98", "as_measured_lag_30_no_velocities")
 """Plants whose robots step, as the pages say: `make stops` says how far."""
 FASTER = {"late_50": np.inf}
@@ -119,6 +120,34 @@ def test_a_robot_that_is_hardly_slowed_down_does_not_jump(plant: Plant, after: i
         found = judged(world, motion, ordered)
     assert found.acceleration <= ACCELERATION, world.said
     assert found.velocity <= VELOCITY
+
+
+@pytest.mark.parametrize("order", ["cancel", "emergency"])
+@pytest.mark.parametrize(
+    ("plant", "silent"),
+    [(Plant(drive_lag=0.01), 8.0), (Plant(velocities=False), 12.0), (Plant(drive_lag=0.03), 12.0)],
+)
+@pytest.mark.parametrize("after", [240.0, 500.0])
+def test_a_robot_that_falls_silent_as_a_motion_begins_is_not_taken_back_there(
+    plant: Plant, silent: float, after: float, order: str
+) -> None:
+    """It was heard to stand where its motion had just begun to move it, and was told to be there: 1.95 rad back."""
+    world, motion = a_world(plant)
+    with world.own_time():
+        world.pass_ms(50)
+        running = world.move(motion)
+        world.pass_ms(100 + silent)
+        world.be_silent(world.time.now + 2000 * MS)
+        world.pass_ms(after)
+        ordered = world.time.now
+        found = stopped(world, motion, running, order, 1500.0)
+        time, told, _ = world.truth()
+    assert found.acceleration <= 5.0, world.said  # docs/servo.md says how hard stops of silent robots may be
+    assert found.velocity <= VELOCITY
+    assert found.rest <= REST
+    way = told[time >= ordered][:, 0]
+    # Its controller may have begun 0.1 s later, and the brake suits that, too.
+    assert (np.maximum.accumulate(way) - way).max() < 0.2
 
 
 @pytest.mark.parametrize("order", ["cancel", "emergency"])

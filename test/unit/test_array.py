@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from kinopt_ros.array import all_set
+from kinopt_ros.errors import InvalidGoalError, InvalidRequestError
 from kinopt_ros.geometry.shapes import Box, HeightMap, Mesh, Octomap, PlacedShape, PointCloud
 from kinopt_ros.problems.ik import PoseTarget
 from kinopt_ros.problems.trajectory import JointGoal
@@ -63,3 +64,14 @@ def test_an_array_of_its_own_is_taken_over() -> None:
 def test_all_set(flags: list[bool]) -> None:
     assert all_set(np.array(flags, dtype=np.bool_)) is all(flags)
     assert all_set(np.array([flags], dtype=np.bool_)) is all(flags)
+
+
+def test_lists_are_taken_for_goals_and_refused_by_name_elsewhere() -> None:
+    goal = JointGoal([0.0, 1.0])  # type: ignore[arg-type]
+    assert goal.q.tolist() == [0.0, 1.0]
+    target = PoseTarget("tip", [np.eye(4).tolist()])  # type: ignore[arg-type]
+    np.testing.assert_array_equal(target.T_base_target, np.eye(4)[None])
+    with pytest.raises(InvalidGoalError, match="q must be an array of real numbers"):
+        JointGoal([[0.0], [1.0, 2.0]])  # type: ignore[arg-type]
+    with pytest.raises(InvalidRequestError, match="T_frame_shape of PlacedShape is .*; allowed is an array"):
+        PlacedShape(Box(1.0, 1.0, 1.0), np.eye(4).tolist())  # type: ignore[arg-type]

@@ -31,13 +31,18 @@ class NotFollowingError(KinoptError):
 class Session:
     """One run of servo. Not thread-safe."""
 
-    def __init__(self, setup: ServoSetup, begin: Commanded, goes_on: bool) -> None:
+    def __init__(self, setup: ServoSetup, begin: Commanded, goes_on: bool, lead: int = 0) -> None:
         """
         Args:
             setup: the robot.
             begin: the motion that the robot is in, or stands in.
             goes_on: whether that is one that somebody else has commanded: it is ended, whatever servo is asked for.
+            lead: ns until the first motion begins, if it begins at rest: in that time the controller gets there from
+                wherever it holds the joints.
         """
+        self._lead = lead
+        self.begins = 0
+        """When the first motion begins, ns of the clock, if it was sent and begins at rest; nothing is sent before."""
         self.commanded = begin
         self._foreign = goes_on
         self.goes_on = goes_on
@@ -72,6 +77,11 @@ class Session:
             step = self._look_again(setup, now, q, way)
             if step is not None:
                 return step
+        if self._lead and not self.goes_on:  # nothing was sent yet
+            now += self._lead
+            late = now - self.commanded.start
+            turn, leave = self.commanded.turn + late, self.commanded.leave + late
+            self.commanded = replace(self.commanded, start=now, turn=turn, leave=leave)
         step = Step(self.commanded, None, None, 1.0)
         if wish is not None:
             step = servo_step(setup, self.commanded, now, q, wish, self._part, takes, way)
@@ -85,6 +95,8 @@ class Session:
         """Take a step as done: its motion, if it has one, was sent in time."""
         self.commanded, self._part, self._scene = step.commanded, step.part, setup.scene
         if step.motion is not None:
+            if not self.goes_on:
+                self.begins = step.commanded.start
             self._foreign, self.goes_on = False, True
 
     def check_follows(

@@ -46,6 +46,8 @@ _EARLIEST_BEGIN = round(MOST_DELAY * NANOSECONDS_PER_SECOND)
 """How far one may be ahead of it that does not keep stamps, ns."""
 _IN_TIME, _FASTEST = 0.07, 1.5
 """Share of its velocity by which a motion that is done in time may be slower or faster, and the most that counts."""
+_STUCK = 0.5
+"""Share of its velocity below which a joint that is slow stands."""
 _TOGETHER = 0.05
 """How far apart joints may have been measured that count as of one time, s."""
 _LEAST_PACE, _MOST_PACE = 0.08, 0.3
@@ -119,6 +121,18 @@ def stands(setup: ServoSetup, state: RobotState) -> bool:
     return bool((np.abs(state.seen_velocity[index]) <= AT_REST * setup.robot.limits.velocity[index]).all())
 
 
+def is_stuck(setup: ServoSetup, commanded: Commanded, state: RobotState, now: int) -> bool:
+    """Check whether joints are measured to stand where a motion has had them move for as long as drives may lag:
+    something holds them, or their driver repeats itself. One that has just begun, or is slow itself, says nothing:
+    where nobody has heard of the robot since, it has gone on."""
+    seen = state.seen(setup.variables, now)
+    least = _PASSES * setup.unscaled.velocity
+    moved = all((np.abs(commanded.at(time).velocity) > least).any() for time in (seen - LAG, seen))
+    if not (moved and stands(setup, state)):
+        return False
+    return share_of(commanded.at(seen).velocity, setup, state, _PASSES) < _STUCK
+
+
 def brake_where_it_stands(
     setup: ServoSetup, commanded: Commanded, state: RobotState, now: int
 ) -> JointTrajectory:
@@ -168,9 +182,7 @@ def brake_in(
         now: when the brake is made, ns of the node's clock.
         soon: as of ``brake_from_any``.
     """
-    told = commanded.at(state.seen(setup.variables, now)).velocity
-    moves = (np.abs(told) > _PASSES * setup.unscaled.velocity).any()
-    if moves and was_heard(context, setup, state, commanded, now) and stands(setup, state):
+    if was_heard(context, setup, state, commanded, now) and is_stuck(setup, commanded, state, now):
         return brake_where_it_stands(setup, commanded, state, now)
     states, times = _where(setup, commanded, state, now, context)
     return brake_from_any(setup, states, None if times is None else (commanded, *times), soon)

@@ -7,10 +7,12 @@ motion is split among those whose joints it moves. How they are told motions is 
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
+from builtin_interfaces.msg import Duration
 from trajectory_msgs.msg import JointTrajectory
 
 from kinopt_ros.array import Float64
@@ -34,6 +36,7 @@ from kinopt_ros.ros.robot.controller_names import (
     joints_of_controllers,
 )
 from kinopt_ros.ros.serving.urgent import UrgentExecutor
+from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND
 
 _STAYS = 1e-4
 """Distance that a gripper may be told to move without being told anything, rad or m."""
@@ -394,6 +397,23 @@ class SeveralExecutions:
                 self._remarks.append(sentence)
         if tell:
             self._ended(done, "; ".join(self._remarks) if done else sentence)
+
+
+def begun_later(message: JointTrajectory, lead: int) -> JointTrajectory:
+    """Return a motion whose first point is reached so many ns after it comes: until then its controller is on its way
+    there."""
+    if not lead:
+        return message
+    later = JointTrajectory(header=message.header, joint_names=message.joint_names)
+    for point in message.points:
+        moved = copy(point)
+        time = moved.time_from_start
+        total = time.sec * NANOSECONDS_PER_SECOND + time.nanosec + lead
+        moved.time_from_start = Duration(
+            sec=total // NANOSECONDS_PER_SECOND, nanosec=total % NANOSECONDS_PER_SECOND
+        )
+        later.points.append(moved)
+    return later
 
 
 def only(message: JointTrajectory, joints: Sequence[str]) -> JointTrajectory:

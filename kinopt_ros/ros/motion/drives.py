@@ -139,6 +139,7 @@ def least_lag_error(
     since: Annotated[Float64, "K"],
     places: Annotated[Float64, "K n"],
     seen: int,
+    most: float = np.inf,
 ) -> float:
     """Return how far joints were from where one lag, of any kind, would have had them, at the least, rad or m.
 
@@ -148,9 +149,13 @@ def least_lag_error(
         since: times before ``seen``, s.
         places: where they were then.
         seen: ns of the node's clock.
+        most: longest lag that counts, s.
     """
-    kinds = (_delayed, _lagging_by_any)
-    errors = [np.max(_lag_errors(motion, setup, since, places, seen, kind), axis=0).min() for kind in kinds]
+    kinds = ((_delayed, _DELAYS), (_lagging_by_any, _ANY_LAGS))
+    errors = [
+        np.max(_lag_errors(motion, setup, since, places, seen, kind), axis=0)[lags <= most].min()
+        for kind, lags in kinds
+    ]
     return float(min(errors))
 
 

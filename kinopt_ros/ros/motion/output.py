@@ -351,6 +351,7 @@ class MotionOutput:
         message: JointTrajectory,
         planned: PlannedFor,
         send: Callable[[], Execution | None],
+        lead: int,
     ) -> bool:
         """Hand a motion of a claim over; see ``Claim.hand_over``."""
         _check_covers(claim, message)
@@ -359,10 +360,10 @@ class MotionOutput:
             with self._lock:
                 if claim not in self._rights:
                     return False
-                now = self._clock()
+                begin = self._clock() + lead
                 execution = send()
                 if execution is not None:
-                    self._keep(Published(message, planned.loaded.model, now, execution))
+                    self._keep(Published(message, planned.loaded.model, begin, execution))
                 return True
 
         return self._look.send(planned, message, lambda: self._published, send_if_held)

@@ -15,8 +15,9 @@ from kinopt_ros.planning.servo.commanded import Commanded
 from kinopt_ros.planning.servo.session import LAG
 from kinopt_ros.planning.servo.setup import ServoSetup
 from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.turns import apart, continuous_joints
 from kinopt_ros.ros.messages.conversions import trajectory_from_message
-from kinopt_ros.ros.motion.drives import ALIKE, THERE, share_of
+from kinopt_ros.ros.motion.drives import ALIKE, THERE, least_lag_error, share_of
 from kinopt_ros.ros.motion.slider import pace_of
 from kinopt_ros.ros.robot.joint_states import LATEST, RobotState
 from kinopt_ros.ros.robot.parameters import MOST_DELAY, START_DELAY
@@ -35,10 +36,19 @@ _DRIVE = 15_000_000
 """How far behind its motion a robot is by its drives in any case, ns."""
 _SLOWER = 0.93
 """Share of a motion's velocity below which it is slowed down."""
+_FAR, _EXPLAINED = 5e-3, 3e-3
+"""How far behind a motion that is too slow to tell joints have to be explained, and how far they may be from where they
+would be then, rad or m."""
+_BEGINS, _USUAL_LAG = 250_000_000, 0.041
+"""Time from its begin on in which a motion has just begun, ns, and the longest lag of drives that is believed
+then, s."""
 QUINTIC = 10.0 / np.sqrt(3.0)
 """Largest acceleration of a quintic from rest to rest over 1 rad in 1 s, rad/s^2."""
 PAST = 1_000_000_000
 """How long ago drives may have been told what still counts, ns."""
+_HELD, _AT_ONCE = 0.02, 1e-3
+"""How far joints may be measured from where a motion has led them for a controller to hold them there, rad or m: else
+somebody else has moved them since. And the time to where they are that is none, s."""
 _MOST_PAST = 60
 _AHEAD = 10**9
 """Longest time by which a motion is published before it begins, ns."""
@@ -218,8 +228,47 @@ def begin_of(
     if state.stamped is None or not (state.stamped[index] & alike).all():
         return None  # nobody knows the controller's clock, or it is another one
     beside = np.abs(state.q[index] - message.points[0].positions)
-    needed = float(np.sqrt(QUINTIC * beside / robot.limits.acceleration[index]).max())
+    needed = _seconds_to(beside, robot.limits.acceleration[index])
     return now + round(min(max(delay, needed), MOST_DELAY) * NANOSECONDS_PER_SECOND)
+
+
+def lead_to(
+    robot: RobotModel,
+    joints: Sequence[str],
+    state: RobotState,
+    published: Iterable[Published],
+    delay: float,
+) -> int:
+    """Return how long before a motion begins where joints are measured it has to be sent, ns, for a controller to get
+    there from where it holds them: gravity pulls them down from there, drives lag, sensors are noisy.
+
+    It holds them where their motion before has ended, as far as this node knows.
+
+    Args:
+        robot: the robot.
+        joints: those of the motion.
+        state: as measured.
+        published: the motions before.
+        delay: s, where nobody knows: there was none, or somebody else has moved them since; 0: none in any case.
+    """
+    if not delay:
+        return 0
+    given = sorted(joints)
+    last = next((one.message for one in published if sorted(one.message.joint_names) == given), None)
+    seconds = delay
+    if last is not None:
+        index = [robot.variable_index[name] for name in last.joint_names]
+        endless = continuous_joints(robot, tuple(last.joint_names))
+        beside = apart(state.q[index] - np.array(last.points[-1].positions), endless)
+        if beside.max() <= _HELD:
+            seconds = _seconds_to(beside, robot.limits.acceleration[index])
+    return 0 if seconds < _AT_ONCE else round(min(seconds, MOST_DELAY) * NANOSECONDS_PER_SECOND)
+
+
+def _seconds_to(beside: Annotated[Float64, "n"], acceleration: Annotated[Float64, "n"]) -> float:
+    """Return how long joints take to where they stand beside (rad or m), from rest to rest, within limits of
+    acceleration, s."""
+    return float(np.sqrt(QUINTIC * beside / acceleration).max())
 
 
 def _is_same_clock(late: Any, earliest: float = EARLIEST) -> Any:
@@ -253,7 +302,8 @@ def check_keeps_stamps(motion: Commanded, setup: ServoSetup, state: RobotState, 
     position, velocity, _ = motion.at_all(times)
     beside = setup.away(measured, position).max(axis=1)
     best = int(np.argmin(beside))
-    if beside[best] + ALIKE < away and share_of(velocity[best], setup, state) < _SLOWER:
+    share = share_of(velocity[best], setup, state) if beside[best] + ALIKE < away else 1.0
+    if share < _SLOWER or (np.isnan(share) and away > _FAR and not _may_lag(motion, setup, state, then)):
         late = (then - int(times[best])) / NANOSECONDS_PER_SECOND
         raise StartStateError(
             f"the robot is {late:.2g} s behind the motion that it is in, and slower, as by a controller that slows "
@@ -265,6 +315,18 @@ def check_keeps_stamps(motion: Commanded, setup: ServoSetup, state: RobotState, 
             f"the robot does the motion that it is in at {pace:.1%} of its speed, as by a speed slider: what leaves "
             "the motion would set it on. Wait until that one is over, or put the slider at 100 %"
         )
+
+
+def _may_lag(motion: Commanded, setup: ServoSetup, state: RobotState, then: int) -> bool:
+    """Check whether drives that lag explain where joints of a slow motion were until a time, ``then``: where it has
+    just begun, those that most robots have, as a speed slider has had no time to look different from others."""
+    since, places = state.past(setup.variables)
+    if motion.trajectory.velocity[0].any():  # what was before is not known
+        known = then - since * NANOSECONDS_PER_SECOND >= motion.start
+        since, places = since[known], places[known]
+    most = _USUAL_LAG if then < motion.start + _BEGINS else np.inf
+    since, places = np.append(since, 0.0), np.vstack([places, state.q[setup.variables]])
+    return least_lag_error(motion, setup, since, places, then, most) <= _EXPLAINED
 
 
 def check_clock(state: RobotState, setup: ServoSetup, earliest: float = EARLIEST) -> None:

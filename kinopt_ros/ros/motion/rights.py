@@ -69,10 +69,11 @@ class Claim:
         message: JointTrajectory,
         planned: PlannedFor,
         send: Callable[[], Execution | None],
+        lead: int = 0,
     ) -> bool:
         """Let somebody else send a motion, by ``send``, which must return at once how far the motion is, or None if
-        it was not sent; the right is kept. All else as ``publish``."""
-        return self._output.hand_over(self, message, planned, send)
+        it was not sent; the right is kept. It begins ``lead`` ns later. All else as ``publish``."""
+        return self._output.hand_over(self, message, planned, send, lead)
 
     @property
     def holds(self) -> bool:

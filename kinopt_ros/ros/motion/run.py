@@ -8,6 +8,7 @@ Whatever sends whole motions has them watched so; ``watched.py`` does it for tho
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Annotated
 
 import numpy as np
@@ -32,6 +33,7 @@ from kinopt_ros.ros.motion.controllers import (
     ChosenControllers,
     Part,
     SeveralExecutions,
+    begun_later,
     check_unnamed,
     together,
     whole,
@@ -39,7 +41,7 @@ from kinopt_ros.ros.motion.controllers import (
 from kinopt_ros.ros.motion.last_look import PlannedFor, check_is_at, check_is_at_rest, stands
 from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.motion.own_pace import OwnPaceError, check_own_pace, in_time, kept_joints
-from kinopt_ros.ros.motion.published import Execution, Published
+from kinopt_ros.ros.motion.published import Execution, Published, lead_to
 from kinopt_ros.ros.motion.rights import Claim, agreed_by_all
 from kinopt_ros.ros.motion.stop_watch import WATCHED_AT_THE_END, Stopped, StopWatch
 from kinopt_ros.ros.motion.stops_in_time import is_in_time, may_be_sent, stop_in_time, stop_message
@@ -269,14 +271,24 @@ class MotionRun:
             robot, left = planned.loaded.model, trajectory_from_message(message)
             check_own_pace(robot, planned.scene, planned.q, message, left, parts, planned.clearance)
 
+        lead = self._lead(message, planned.loaded.model)
+        given = [replace(part, message=begun_later(part.message, lead)) for part in parts]
+
         def send() -> Execution | None:
             with self._lock:  # who cancels meanwhile finds all that was sent
                 if self._ends_early:
                     return None
                 self._execution = SeveralExecutions(self._heard)
-                return self._execution.send(parts)
+                return self._execution.send(given)
 
-        return claim.hand_over(message, planned, send) and self._execution is not None
+        return claim.hand_over(message, planned, send, lead) and self._execution is not None
+
+    def _lead(self, message: TrajectoryMessage, robot: RobotModel) -> int:
+        """Return how long before it begins a motion is to be handed over, ns."""
+        if not message.points or any(message.points[0].velocities):
+            return 0
+        state, delay = self._context.joint_states.of(robot), self._context.parameter("start_delay")
+        return lead_to(robot, message.joint_names, state, self._output.published, delay)
 
     @property
     def _ends_early(self) -> bool:

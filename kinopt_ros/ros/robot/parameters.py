@@ -298,7 +298,9 @@ SPECS = (
         START_DELAY,
         "Time from publishing a motion from rest until the begin that its stamp says (s), where stamps of joint states "
         "say that the controller has the node's clock. 0: the stamp is 0, and the motion begins when it comes, for "
-        "controllers that do not keep stamps; what leaves it half way makes the joints step by their way in that time.",
+        "controllers that do not keep stamps; what leaves it half way makes the joints step by their way in that time. "
+        "Goals of controllers and servo's motions begin as much later where nobody knows where a controller holds the "
+        "joints: gravity may pull them down from there.",
         0.0,
         MOST_DELAY,
     ),

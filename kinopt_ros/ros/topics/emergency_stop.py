@@ -19,6 +19,7 @@ from kinopt_ros.ros.motion.brakes import (
     brake_in,
     brake_where_it_stands,
     is_heard,
+    is_stuck,
     stands,
     was_heard,
     was_on_its_way,
@@ -226,10 +227,10 @@ class EmergencyStop:
         of the node's clock. None: it stands, and its motion is over. One that is not in its brake is still in the
         motion before."""
         state, now = self._context.joint_states.of(setup.robot).later(ahead), self._now() + ahead
-        still = is_heard(self._context, setup, state) and stands(setup, state)
-        if still and now >= published.end:
+        heard = is_heard(self._context, setup, state)
+        if heard and now >= published.end and stands(setup, state):
             return None
-        if still:
+        if heard and is_stuck(setup, published, state, now):
             brake = brake_where_it_stands(setup, published, state, now)
         elif brakes:
             velocity = state.seen_velocity[setup.variables]

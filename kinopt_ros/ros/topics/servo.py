@@ -42,6 +42,7 @@ from kinopt_ros.ros.motion.published import (
     check_clock,
     check_keeps_stamps,
     followed_motion,
+    lead_to,
     not_begun_since,
 )
 from kinopt_ros.ros.motion.rights import Claim
@@ -345,7 +346,13 @@ class ServoTopic:
         still = np.zeros(len(index))
         standing = MotionState(state.q[index], still, still)
         begin = begun(setup.joints, standing, now, setup.period, setup.planning)
-        self._session = Session(setup, begin, goes_on=False)
+        self._session = Session(setup, begin, goes_on=False, lead=self._lead(setup, state))
+
+    def _lead(self, setup: ServoSetup, state: RobotState) -> int:
+        """Return how long before servo's first motion it is sent, ns."""
+        delay = self._context.parameter("start_delay")
+        lead = lead_to(setup.robot, setup.joints, state, self._output.published, delay)
+        return self._takes + state.way(setup.variables) + lead if lead else 0
 
     def _check_follows(self, setup: ServoSetup, state: RobotState, now: int) -> None:
         """Raise NotFollowingError if the robot does not follow; then commands count again only after a pause."""
@@ -363,6 +370,8 @@ class ServoTopic:
         """Make the next motion and send it."""
         session, command = self._session, self._command
         assert session is not None
+        if now < session.begins:
+            return
         if command is not None and now >= command.ends:
             what = "twist" if command.name == TWIST else "target pose"
             if self._claim is not None and self._claim.waits:

@@ -42,7 +42,7 @@ def goal(value: float) -> list[float]:
     return [0.1, value, 0.2, 0.3, 0.4, 0.5]
 
 
-@pytest.mark.parametrize("as_given", [list, lambda q: JointGoal(np.array(q))])
+@pytest.mark.parametrize("as_given", [list, lambda q: JointGoal(np.array(q)), lambda q: JointGoal(list(q))])
 def test_a_goal_that_was_rounded_is_reached_at_the_limit(robot, solver, as_given):
     problem = trajectory_problem(
         robot, [as_given(goal(BEYOND)), as_given(goal(-BEYOND))], start=np.full(6, 0.4)

@@ -13,6 +13,7 @@ pytest.importorskip("rclpy", reason="ROS is not installed")
 
 from kinopt_ros.array import Float64
 from kinopt_ros.planning.motion import plan_joint_motion
+from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.ros.messages.conversions import trajectory_from_message, trajectory_message
 from kinopt_ros.ros.motion.brakes import brake_of
@@ -162,20 +163,23 @@ def test_a_brake_that_took_long_to_make_is_made_anew() -> None:
     moving = motion(0)
     now = START + round(0.3e9 * moving.duration)
     reads: list[int] = []
+    looks: list[int] = []
 
     def clock() -> Any:
-        late = 150_000_000 if len(reads) > 0 else 0  # asleep while the first one is made
+        late = 150_000_000 if len(reads) > 1 else 0  # asleep while the first one is made
         reads.append(now + late)
         return SimpleNamespace(nanoseconds=now + late)
 
+    def look(robot: RobotModel) -> RobotState:
+        looks.append(reads[-1])
+        return measured(moving, (reads[-1] - START) / 1e9, 0.0, reads[-1])
+
     context = in_it(measured(moving, 0.3 * moving.duration, 0.0, now), now)
     context.node = SimpleNamespace(get_clock=lambda: SimpleNamespace(now=clock))
-    context.joint_states = SimpleNamespace(
-        of=lambda robot: measured(moving, (reads[-1] - START) / 1e9, 0.0, reads[-1])
-    )
+    context.joint_states = SimpleNamespace(of=look)
     stop = trajectory_from_message(brake_of(context, published(moving)))
     then = evaluate(moving, np.array([(reads[-1] - START) / 1e9]))
-    assert len(reads) == 2  # the second one tells what the next brake is made for
+    assert looks == [now, now + 150_000_000]
     fastest = int(np.argmax(np.abs(then[1][0])))
     assert (stop.position[-1] - then[0][0])[fastest] * np.sign(then[1][0][fastest]) > 0.0
 

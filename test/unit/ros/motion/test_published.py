@@ -21,6 +21,7 @@ from kinopt_ros.ros.motion.published import (
     check_clock,
     check_keeps_stamps,
     followed_motion,
+    lead_to,
     told_by,
 )
 from kinopt_ros.ros.robot import joint_states
@@ -98,10 +99,11 @@ def test_what_is_sent_at_once_is_for_controllers_of_the_same_clock(late: float, 
 
 
 @pytest.mark.parametrize(
-    ("ahead", "refused"), [(-0.3, False), (-0.1, False), (0.0, False), (0.03, False), (START_DELAY, True)]
+    ("ahead", "refused"),
+    [(-0.3, "behind the motion"), (-0.1, ""), (0.0, ""), (0.03, ""), (START_DELAY, "start_delay")],
 )
 def test_a_robot_ahead_of_its_motion_has_a_controller_that_does_not_keep_stamps(
-    ahead: float, refused: bool
+    ahead: float, refused: str
 ) -> None:
     """By a motion that begins where it was never measured to be, it would be set back."""
     setup = servo_setup(PANDA, PANDA.root_link, PANDA.root_link, tuple(ARM))
@@ -118,7 +120,7 @@ def test_a_robot_ahead_of_its_motion_has_a_controller_that_does_not_keep_stamps(
     if not refused:
         check_keeps_stamps(motion, setup, made.of(PANDA), now)
         return
-    with pytest.raises(StartStateError, match="start_delay"):
+    with pytest.raises(StartStateError, match=refused):
         check_keeps_stamps(motion, setup, made.of(PANDA), now)
 
 
@@ -140,6 +142,33 @@ def test_a_robot_that_is_slowed_down_does_not_leave_its_motion(
     made = JointStates()
     velocity = (scale * there.velocity).tolist()
     made.update(JointState(name=ARM, position=there.position.tolist(), velocity=velocity), now, now)
+    if refused:
+        with pytest.raises(StartStateError, match="behind the motion that it is in, and slower"):
+            check_keeps_stamps(motion, setup, made.of(PANDA), now)
+    else:
+        check_keeps_stamps(motion, setup, made.of(PANDA), now)
+
+
+@pytest.mark.parametrize(
+    ("pace", "lag", "refused"), [(0.5, 0.0, True), (0.3, 0.0, True), (1.0, 0.01, False), (1.0, 0.03, False)]
+)
+@pytest.mark.parametrize("passed", [0.2, 0.25, 0.3])
+def test_a_motion_that_is_slowed_down_from_its_begin_is_not_left(
+    pace: float, lag: float, refused: bool, passed: float
+) -> None:
+    """Where the joints were, it was too slow to say at which share of its speed: 0.1 rad in 1 ms."""
+    setup = servo_setup(PANDA, PANDA.root_link, PANDA.root_link, tuple(ARM))
+    own = PANDA.limits
+    limits = own.velocity[:7], 0.1 * own.acceleration[:7], own.jerk[:7]
+    move = point_to_point(tuple(ARM), PANDA.default_q[:7], PANDA.default_q[:7] + 1.0, *limits)
+    motion = Commanded(move, NOW, NOW, NOW)
+    made, velocity = JointStates(), np.zeros(7)
+    for time in np.arange(-0.3, passed, 0.01):
+        there = motion.at(NOW + round(1e9 * (pace * time - lag)))
+        velocity = pace * there.velocity * (time >= lag)
+        state = JointState(name=ARM, position=there.position.tolist(), velocity=velocity.tolist())
+        made.update(state, NOW + round(1e9 * time), NOW + round(1e9 * time))
+    now = NOW + round(1e9 * float(time))
     if refused:
         with pytest.raises(StartStateError, match="behind the motion that it is in, and slower"):
             check_keeps_stamps(motion, setup, made.of(PANDA), now)
@@ -223,3 +252,25 @@ def test_a_past_without_stamps_is_none() -> None:
     unstamped = sent(0.0, 0)
     assert not sent(1.0, NOW).with_past(unstamped).past
     assert not unstamped.with_past(sent(1.0, NOW)).past
+
+
+@pytest.mark.parametrize(
+    ("beside", "delay", "lead"),
+    [
+        (0.0, 0.1, 0),
+        (1e-3, 0.1, 27_745_276),
+        (5e-3, 0.1, 62_040_324),
+        (0.03, 0.1, 100_000_000),
+        (5e-3, 0.0, 0),
+    ],
+)
+def test_how_long_a_controller_takes_to_where_the_robot_is(beside: float, delay: float, lead: int) -> None:
+    """From where it holds the joints: each goal began with a step of what they were measured beside that."""
+    held = PANDA.default_q[:7].copy()
+    held[1] -= beside
+    point = JointTrajectoryPoint(positions=held[::-1].tolist())
+    before = Published(JointTrajectory(joint_names=ARM[::-1], points=[point]), PANDA, NOW)
+    made = JointStates()
+    made.update(JointState(name=ARM, position=PANDA.default_q[:7].tolist()), NOW, NOW)
+    for published, expected in (([before], lead), ([], round(delay * 1e9))):
+        assert lead_to(PANDA, ARM, made.of(PANDA), published, delay) == pytest.approx(expected, abs=10)

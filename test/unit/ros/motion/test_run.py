@@ -82,7 +82,9 @@ class World:
             node=SimpleNamespace(get_clock=lambda: clock, get_logger=lambda: log),
             joint_states=SimpleNamespace(of=lambda robot: self.state),
             sets_back=lambda: False,
-            parameter=lambda name: {"controller_joints": [], "arrival_tolerance": 0.1}[name],
+            parameter=lambda name: {"controller_joints": [], "arrival_tolerance": 0.1, "start_delay": 0.0}[
+                name
+            ],
         )
         chosen: Any = SimpleNamespace(
             split=lambda message, *given: [Part(self.controller, message)],  # type: ignore[arg-type]
