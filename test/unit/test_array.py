@@ -73,5 +73,5 @@ def test_lists_are_taken_for_goals_and_refused_by_name_elsewhere() -> None:
     np.testing.assert_array_equal(target.T_base_target, np.eye(4)[None])
     with pytest.raises(InvalidGoalError, match="q must be an array of real numbers"):
         JointGoal([[0.0], [1.0, 2.0]])  # type: ignore[arg-type]
-    with pytest.raises(InvalidRequestError, match="T_frame_shape of PlacedShape is .*; allowed is an array"):
+    with pytest.raises(InvalidRequestError, match=r"T_frame_shape of PlacedShape is .*; allowed is an array"):
         PlacedShape(Box(1.0, 1.0, 1.0), np.eye(4).tolist())  # type: ignore[arg-type]
