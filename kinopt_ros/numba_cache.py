@@ -18,7 +18,7 @@ import numba
 from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
 from numba.core.sigutils import normalize_signature
 
-from kinopt_ros.errors import quoted
+from kinopt_ros.errors import MissingPackageError, quoted
 from kinopt_ros.numba_notice import announce_compiling
 from kinopt_ros.private_files import (
     ForeignFileError,
@@ -116,7 +116,14 @@ def loaded_or_compiled(function: Any, signature: Any, may_compile: bool) -> bool
     """Make a kernel ready for one signature; return whether it is.
 
     It is loaded if it was compiled before, else compiled if that may be.
+
+    Raises:
+        MissingPackageError: numba was told to compile nothing.
     """
+    if numba.config.DISABLE_JIT:
+        raise MissingPackageError(
+            "numba compiles nothing, as NUMBA_DISABLE_JIT is set in the environment: unset it"
+        )
     if function.overloads:
         return True
     # What Dispatcher.compile asks first, too; numba has no public way to ask for nothing more.

@@ -1,6 +1,7 @@
 """`kinopt ik`: solve one pose and show the verified answer."""
 
 import argparse
+import math
 import time
 
 import numpy as np
@@ -66,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the command; return 0 if the pose is reached, or what is as near as possible is found as asked, 2 if not."""
     robot = robot_of(args)
-    if not args.timeout > 0.0:
+    if not 0.0 < args.timeout < math.inf:
         raise InvalidRequestError(f"--timeout is {args.timeout}; allowed is a number of seconds above 0")
     weights = weights_of(args)
     if args.demo:

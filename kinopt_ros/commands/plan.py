@@ -1,6 +1,7 @@
 """`kinopt plan`: a verified motion around obstacles, with a picture of it."""
 
 import argparse
+import math
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -68,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command; return 0 if a motion was found, 2 if not."""
-    if not args.timeout > 0.0:
+    if not 0.0 < args.timeout < math.inf:
         raise InvalidRequestError(f"--timeout is {args.timeout}; allowed is a number of seconds above 0")
     picture = None if args.plot is None else check_plot(args.plot)
     console = Console(stderr=args.json)

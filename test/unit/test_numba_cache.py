@@ -18,6 +18,7 @@ import pytest
 numba = pytest.importorskip("numba", reason="numba is not installed")
 
 from kinopt_ros import numba_cache, source_stamp
+from kinopt_ros.errors import MissingPackageError
 
 SOURCE = """
 from kinopt_ros.numba_cache import njit
@@ -392,3 +393,12 @@ def test_functions_without_a_file_are_compiled() -> None:
     names: dict[str, Any] = {}
     exec(compile(SOURCE.format(number=1.0), "<input>", "exec"), names)
     assert (names["eager"](1.0), names["lazy"](1.0)) == (2.0, 2.0)
+
+
+def test_a_compiler_that_was_told_to_compile_nothing_is_named(
+    load: Load, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = load(1.0)
+    monkeypatch.setattr(numba.config, "DISABLE_JIT", 1)
+    with pytest.raises(MissingPackageError, match="NUMBA_DISABLE_JIT"):
+        numba_cache.loaded_or_compiled(module.lazy, (numba.float64,), may_compile=True)

@@ -202,6 +202,7 @@ def test_doctor_says_that_an_srdf_waits_for_its_robot(
         (["ik", "--xyz", "nan", "0", "0"], "finite"),
         (["ik", "--xyz", "0.4", "0", "0.4", "--quaternion", "1", "1", "0", "0"], "length"),
         (["ik", *POSE, "--timeout", "0"], "timeout"),
+        (["ik", *POSE, "--timeout", "inf"], "timeout is inf"),
         (["ik", *POSE, "--position-tolerance", "-1"], "position_tolerance"),
         (["ik", *POSE, "--solver", "ikfast"], "cpu"),
         (["ik", *POSE, "--seed-state", "yoga"], "ready"),
