@@ -9,6 +9,7 @@ from geometry_msgs.msg import TwistStamped
 from support.looks import Trusting
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from kinopt_msgs.msg import ServoStatus
 from kinopt_ros.errors import StartStateError
 from kinopt_ros.planning.servo.session import Session
 from kinopt_ros.planning.servo.setup import servo_setup
@@ -16,9 +17,10 @@ from kinopt_ros.planning.servo.velocity import Wanted
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.ros.messages.conversions import trajectory_message
 from kinopt_ros.ros.motion.output import MotionOutput
-from kinopt_ros.ros.motion.published import Published
+from kinopt_ros.ros.motion.published import Published, not_begun_since
 from kinopt_ros.ros.requests.servo_commands import TWIST
 from kinopt_ros.ros.robot.joint_states import RobotState
+from kinopt_ros.ros.robot.parameters import MOST_DELAY
 from kinopt_ros.ros.topics.servo import ServoTopic
 from kinopt_ros.status import Status
 from kinopt_ros.trajectory.timing import point_to_point
@@ -224,6 +226,27 @@ def test_servo_that_has_sent_nothing_yet_begins_later() -> None:
         assert step.motion is None
         session.accept(SETUP, step)
         assert session.commanded.start == round((now + 0.05) * SECOND)
+
+
+def test_servo_that_has_sent_nothing_is_idle() -> None:
+    """A target where the tool is already was reached at once, and servo went on for ever: it was to begin yet."""
+    servo = beginning(Output())
+    servo._command, servo._now = None, lambda: 10 * SECOND
+    servo._begin(SETUP, measured(0.0), 10 * SECOND)
+    step = servo._session.advance(SETUP, 10 * SECOND, PANDA.default_q, None)
+    servo._session.accept(SETUP, step)
+    assert servo._session.commanded.end > 10 * SECOND
+    assert servo._state() == str(ServoStatus.IDLE)
+
+
+def test_servo_begins_no_later_than_time_may_be_set_back() -> None:
+    """The session was dropped, and began anew from its own first motion, which had not begun: 23 mrad in 1 ms."""
+    servo = beginning(Output())
+    servo._context = SimpleNamespace(parameter=lambda name: MOST_DELAY)
+    servo._takes = SECOND // 100
+    servo._begin(SETUP, measured(0.0), 10 * SECOND)
+    step = servo._session.advance(SETUP, 10 * SECOND, PANDA.default_q, None)
+    assert not_begun_since(step.commanded) <= 10 * SECOND
 
 
 def sending(now: list[int], followed: int | None, *published: Published) -> Any:

@@ -55,6 +55,7 @@ from kinopt_ros.ros.requests.servo_commands import (
 )
 from kinopt_ros.ros.robot.joint_states import RobotState
 from kinopt_ros.ros.robot.loader import LoadedRobot
+from kinopt_ros.ros.robot.parameters import MOST_DELAY
 from kinopt_ros.ros.robot.tips import tip_of
 from kinopt_ros.ros.serving.defects import log_defect
 from kinopt_ros.solvers.readiness import check_ready
@@ -200,9 +201,7 @@ class ServoTopic:
                 self._period(now)
             except KinoptError as error:
                 self._refuse(error)
-            if self._command is None and (
-                self._session is None or self._now() >= self._session.commanded.end
-            ):
+            if self._command is None and not self._moves():
                 with self._wake:
                     if self._incoming is None:
                         self._rest()
@@ -352,7 +351,9 @@ class ServoTopic:
         """Return how long before servo's first motion it is sent, ns."""
         delay = self._context.parameter("start_delay")
         lead = lead_to(setup.robot, setup.joints, state, self._output.published, delay)
-        return self._takes + state.way(setup.variables) + lead if lead else 0
+        # One that began later than that would count as of a clock that was set back.
+        most = round(MOST_DELAY * 1e9)
+        return min(self._takes + state.way(setup.variables) + lead, most) if lead else 0
 
     def _check_follows(self, setup: ServoSetup, state: RobotState, now: int) -> None:
         """Raise NotFollowingError if the robot does not follow; then commands count again only after a pause."""
@@ -515,8 +516,12 @@ class ServoTopic:
     def _state(self) -> str:
         if self._command is not None:
             return str(ServoStatus.MOVING)
-        moves = self._session is not None and self._now() < self._session.commanded.end
-        return str(ServoStatus.STOPPING if moves else ServoStatus.IDLE)
+        return str(ServoStatus.STOPPING if self._moves() else ServoStatus.IDLE)
+
+    def _moves(self) -> bool:
+        """Check whether a motion was sent, or is to be ended, that is not over."""
+        session = self._session
+        return session is not None and session.goes_on and self._now() < session.commanded.end
 
     def _say_now(self, state: str, code: Status | None = None, sentence: str = "") -> None:
         with self._wake:
