@@ -372,3 +372,18 @@ def test_the_judge_sees_a_robot_that_jumps() -> None:
 def test_a_trial_is_the_same_again() -> None:
     trial = Trial("panda", "busy", "bounce", seed=5, number=2)
     assert tried(trial)[0] == tried(trial)[0]
+
+
+@pytest.mark.parametrize("order", ["cancel", "emergency"])
+@pytest.mark.parametrize("after", [20.0, 60.0, 100.0])
+def test_a_motion_that_was_lost_moves_nothing_when_it_is_stopped(after: float, order: str) -> None:
+    """The robot was taken to have begun with it, and went on by 33 mrad."""
+    world, motion = a_world(Plant(loses_brakes=1))
+    with world.own_time():
+        world.pass_ms(50)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(world, "_take", lambda message: None)
+            running = world.move(motion)
+            world.pass_ms(100 + after)
+        found = stopped(world, motion, running, order, 1000.0)
+    assert found.travel < 1e-3, world.said

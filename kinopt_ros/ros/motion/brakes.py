@@ -46,6 +46,8 @@ _EARLIEST_BEGIN = round(MOST_DELAY * NANOSECONDS_PER_SECOND)
 """How far one may be ahead of it that does not keep stamps, ns."""
 _IN_TIME, _FASTEST = 0.07, 1.5
 """Share of its velocity by which a motion that is done in time may be slower or faster, and the most that counts."""
+_FRESH = 50_000_000
+"""Age of joint states, ns, up to which a robot that stands has hardly moved since."""
 _STUCK = 0.5
 """Share of its velocity below which a joint that is slow stands."""
 _TOGETHER = 0.05
@@ -123,11 +125,12 @@ def stands(setup: ServoSetup, state: RobotState) -> bool:
 
 def is_stuck(setup: ServoSetup, commanded: Commanded, state: RobotState, now: int) -> bool:
     """Check whether joints are measured to stand where a motion has had them move for as long as drives may lag:
-    something holds them, or their driver repeats itself. One that has just begun, or is slow itself, says nothing:
-    where nobody has heard of the robot since, it has gone on."""
+    something holds them, or their driver repeats itself. One that has just begun, or is slow itself, says nothing where
+    nobody has heard of the robot since: it has gone on."""
     seen = state.seen(setup.variables, now)
     least = _PASSES * setup.unscaled.velocity
-    moved = all((np.abs(commanded.at(time).velocity) > least).any() for time in (seen - LAG, seen))
+    times = (seen,) if now - seen <= _FRESH else (seen - LAG, seen)
+    moved = all((np.abs(commanded.at(time).velocity) > least).any() for time in times)
     if not (moved and stands(setup, state)):
         return False
     return share_of(commanded.at(seen).velocity, setup, state, _PASSES) < _STUCK
