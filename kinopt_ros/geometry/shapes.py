@@ -175,6 +175,10 @@ class PlacedShape(Immutable):
     T_frame_shape: Annotated[Float64, "4 4"]
 
     def __post_init__(self) -> None:
+        if not isinstance(self.shape, Shape):
+            raise InvalidShapeError(
+                f"a shape is {shown(self.shape)}; allowed are Box, Sphere, Mesh and the others"
+            )
         taken_over(self, "T_frame_shape")
 
 

@@ -47,7 +47,7 @@ def leaving(motion: Commanded, now: int, lead: int, limits: MotionLimits) -> Lea
         lead: ns until it is left, as long as it takes to plan what follows.
         limits: see ``planning_limits``.
     """
-    leave = motion.near_waypoint(now + lead)
+    begin, leave = motion.left_at(now, lead)
     state = motion.at(leave)
     ease = pieces_to_rest(state, limits)[:1] if state.acceleration.any() else []
-    return Leaving(motion, now, leave, tuple(ease))
+    return Leaving(motion, begin, leave, tuple(ease))

@@ -23,7 +23,8 @@ from kinopt_ros.scene.checks import (
     check_id,
     check_room,
 )
-from kinopt_ros.scene.scene import ANY, AttachedObject, Scene, SceneObject
+from kinopt_ros.scene.parts import ANY
+from kinopt_ros.scene.scene import AttachedObject, Scene, SceneObject
 
 T = TypeVar("T")
 

@@ -3,8 +3,8 @@
 from kinopt_ros.errors import InvalidShapeError, quoted
 from kinopt_ros.geometry.shapes import MAX_POINTS, PlacedShape
 from kinopt_ros.robot.model import RobotModel
-from kinopt_ros.scene.parts import MAX_ID_LENGTH
-from kinopt_ros.scene.scene import ANY, AttachedObject, Scene, SceneObject, num_points
+from kinopt_ros.scene.parts import check_name
+from kinopt_ros.scene.scene import AttachedObject, Scene, SceneObject, num_points
 
 MAX_OBJECTS = 1_000
 """Most objects of a scene, attached ones included."""
@@ -15,16 +15,8 @@ MAX_ALLOWED = 10_000
 
 
 def check_id(given: str, robot: RobotModel) -> None:
-    """Raise unless ``given`` may be the id of an object."""
-    if not given or not given.isprintable() or given != given.strip() or len(given) > MAX_ID_LENGTH:
-        raise InvalidShapeError(
-            f"the id of an object is {quoted(given)}; allowed are 1 to {MAX_ID_LENGTH} printable characters without "
-            "spaces around them"
-        )
-    if given == ANY:
-        raise InvalidShapeError(
-            f"the id of an object is {ANY!r}, which stands for everything in allowed pairs"
-        )
+    """Raise unless ``given`` may be the id of an object beside a robot."""
+    check_name(given)
     if given in robot.link_index:
         raise _is_a_link(given, robot)
 

@@ -36,7 +36,8 @@ from kinopt_ros.geometry.shapes import PlacedShape
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.scene import yaml_text as read
 from kinopt_ros.scene.changes import add, allow, attach_new, set_padding
-from kinopt_ros.scene.scene import ANY, EMPTY_SCENE, AttachedObject, Scene, SceneObject
+from kinopt_ros.scene.parts import ANY
+from kinopt_ros.scene.scene import EMPTY_SCENE, AttachedObject, Scene, SceneObject
 from kinopt_ros.scene.shape_text import ArrayFiles, pose_of, pose_text, shape_of, shape_text
 
 LARGEST_TEXT = read.LARGEST_TEXT

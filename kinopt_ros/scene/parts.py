@@ -10,6 +10,8 @@ from kinopt_ros.errors import InvalidShapeError, quoted, shown
 from kinopt_ros.geometry.shapes import LARGEST, PlacedShape
 from kinopt_ros.kinematics.se3 import is_pose, pose_defect
 
+ANY = "*"
+"""Name that stands for every link and every object in an allowed pair."""
 MAX_SHAPES = 1_000
 """Most shapes of an object. (Use a point cloud or an octomap for more.)"""
 MAX_SUBFRAMES = 1_000
@@ -19,6 +21,26 @@ LARGEST_PADDING = 1.0
 MAX_ID_LENGTH = 200
 _ROTATION_ERROR = 1e-6
 """Largest accepted deviation of R Rᵀ from the identity."""
+
+
+def check_name(given: str) -> None:
+    """Raise unless ``given`` may be the id of an object of some robot."""
+    if not _is_name(given):
+        raise InvalidShapeError(
+            f"the id of an object is {quoted(given)}; allowed are 1 to {MAX_ID_LENGTH} printable characters without "
+            "spaces around them"
+        )
+    if given == ANY:
+        raise InvalidShapeError(
+            f"the id of an object is {ANY!r}, which stands for everything in allowed pairs"
+        )
+
+
+def _is_name(given: object) -> bool:
+    """Check whether something may be the name of an object or of a frame on one."""
+    if not isinstance(given, str) or not given or len(given) > MAX_ID_LENGTH:
+        return False
+    return given.isprintable() and given == given.strip()
 
 
 def check_transform(T: Float64, what: str) -> None:
@@ -41,7 +63,7 @@ def check_subframes(given: str, subframes: Mapping[str, Float64]) -> None:
             f"object {quoted(given)} has {len(subframes)} subframes; allowed are {MAX_SUBFRAMES}"
         )
     for name, T in subframes.items():
-        if not name or not name.isprintable() or name != name.strip() or len(name) > MAX_ID_LENGTH:
+        if not _is_name(name):
             raise InvalidShapeError(
                 f"a subframe of object {quoted(given)} is called {quoted(name)}; allowed are 1 to {MAX_ID_LENGTH} "
                 "printable characters without spaces around them"

@@ -5,7 +5,8 @@ from dataclasses import replace
 
 from kinopt_ros.errors import quoted, shortened
 from kinopt_ros.robot.model import RobotModel
-from kinopt_ros.scene.scene import ANY, AttachedObject, Scene
+from kinopt_ros.scene.parts import ANY
+from kinopt_ros.scene.scene import AttachedObject, Scene
 
 
 def for_robot(scene: Scene, old: RobotModel | None, robot: RobotModel) -> tuple[Scene, tuple[str, ...]]:

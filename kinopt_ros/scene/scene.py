@@ -9,12 +9,16 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 from kinopt_ros.array import Float64, Immutable, frozen, taken_over
-from kinopt_ros.errors import InvalidRequestError, quoted, shown
+from kinopt_ros.errors import InvalidRequestError, InvalidShapeError, quoted, shown
 from kinopt_ros.geometry.shapes import HeightMap, Mesh, Octomap, PlacedShape, PointCloud
-from kinopt_ros.scene.parts import check_padding, check_shapes, check_subframes, check_transform
-
-ANY = "*"
-"""Name that stands for every link and every object in an allowed pair."""
+from kinopt_ros.scene.parts import (
+    ANY,
+    check_name,
+    check_padding,
+    check_shapes,
+    check_subframes,
+    check_transform,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +34,7 @@ class SceneObject(Immutable):
     def __post_init__(self) -> None:
         _check(self, self.T_root_object)
         taken_over(self, "T_root_object")
-        _freeze(self.subframes)
+        _freeze(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,8 +52,12 @@ class AttachedObject(Immutable):
 
     def __post_init__(self) -> None:
         _check(self, self.T_link_object)
+        if not isinstance(self.touch_links, frozenset):  # of a text, any part would count
+            raise InvalidShapeError(
+                f"touch_links of object {quoted(self.id)} is {shown(self.touch_links)}; allowed is a frozenset of names"
+            )
         taken_over(self, "T_link_object")
-        _freeze(self.subframes)
+        _freeze(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +124,8 @@ class Scene(Immutable):
 
 
 def _check(body: SceneObject | AttachedObject, pose: Annotated[Float64, "4 4"]) -> None:
-    """Raise InvalidShapeError unless an object has shapes, and poses that are some."""
+    """Raise InvalidShapeError unless an object has a name, shapes, and poses that are some."""
+    check_name(body.id)
     check_shapes(body.id, body.shapes)
     check_subframes(body.id, body.subframes)
     check_transform(pose, f"the pose of object {quoted(body.id)}")
@@ -138,9 +147,12 @@ def _check_bodies(what: str, given: object, kind: type[SceneObject | AttachedObj
 EMPTY_SCENE = Scene()
 
 
-def _freeze(poses: Mapping[str, Float64]) -> None:
-    for T in poses.values():
+def _freeze(body: SceneObject | AttachedObject) -> None:
+    """Keep subframes as they were checked."""
+    own = {name: T if T.base is None else T.copy() for name, T in body.subframes.items()}
+    for T in own.values():
         frozen(T)
+    object.__setattr__(body, "subframes", own)
 
 
 def num_points(shapes: tuple[PlacedShape, ...]) -> int:

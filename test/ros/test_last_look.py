@@ -67,6 +67,7 @@ PARAMETERS = {
     "velocity_scaling": 0.5,
     "acceleration_scaling": 0.5,
     "start_state_tolerance": 1e-3,
+    "start_delay": 0.0,
     "allow_fallback": True,
     "solver": "cpu",
     "ik.solver": "",

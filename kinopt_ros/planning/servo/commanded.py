@@ -60,6 +60,15 @@ class Commanded:
         nearest = int(self.times[np.argmin(np.abs(self.times - time))])
         return nearest if abs(nearest - time) < _NEAR else time
 
+    def left_at(self, now: int, lead: int) -> tuple[int, int]:
+        """Return from when on this is part of what leaves it after so many ns, and when that is, ns of the clock.
+
+        One that has not begun is left after its begin: until then its controller is on its way there, from wherever it
+        holds the joints.
+        """
+        begin = max(now, self.start)
+        return begin, self.near_waypoint(max(now + lead, begin + 2 * _NEAR))
+
     def going_on(self, now: int, leave: int, pieces: list[Piece]) -> "Commanded":
         """Return the motion that is this one from ``now`` until ``leave`` (ns of the clock), and other pieces after
         that.

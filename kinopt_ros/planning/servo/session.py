@@ -42,7 +42,7 @@ class Session:
         """
         self._lead = lead
         self.begins = 0
-        """When the first motion begins, ns of the clock, if it was sent and begins at rest; nothing is sent before."""
+        """When what was sent last begins, ns of the clock; nothing is sent before."""
         self.commanded = begin
         self._foreign = goes_on
         self.goes_on = goes_on
@@ -95,8 +95,7 @@ class Session:
         """Take a step as done: its motion, if it has one, was sent in time."""
         self.commanded, self._part, self._scene = step.commanded, step.part, setup.scene
         if step.motion is not None:
-            if not self.goes_on:
-                self.begins = step.commanded.start
+            self.begins = step.commanded.start
             self._foreign, self.goes_on = False, True
 
     def check_follows(

@@ -60,7 +60,7 @@ def quickest_stop(
         inside: off for each joint to brake where it goes, wherever that is.
     """
     limits = planning_limits(setup.unscaled)
-    leave = last.near_waypoint(now + lead)
+    now, leave = last.left_at(now, lead)
     stop = last.going_on(now, leave, pieces_to_rest(last.at(leave), limits))
     if inside and leads_beyond(stop, last, now) > _BEYOND:
         stop = _stop_inside(setup, last, now, leave, (stop.end - leave) / NANOSECONDS_PER_SECOND)

@@ -31,7 +31,8 @@ from kinopt_ros.geometry.shapes import (
 )
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.messages.conversions import flat_array, matrices_from_poses, poses_from_matrices
-from kinopt_ros.scene.scene import ANY, AttachedObject, Scene, SceneObject
+from kinopt_ros.scene.parts import ANY
+from kinopt_ros.scene.scene import AttachedObject, Scene, SceneObject
 
 _FIELDS = {
     ShapeMsg.BOX: ("dimensions",),

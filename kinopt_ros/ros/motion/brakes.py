@@ -123,13 +123,18 @@ def stands(setup: ServoSetup, state: RobotState) -> bool:
     return bool((np.abs(state.seen_velocity[index]) <= AT_REST * setup.robot.limits.velocity[index]).all())
 
 
+def freshly_stands(setup: ServoSetup, state: RobotState, now: int) -> bool:
+    """Check whether all joints are measured to stand, and were just now: they have hardly moved since."""
+    return now - state.seen(setup.variables, now) <= _FRESH and stands(setup, state)
+
+
 def is_stuck(setup: ServoSetup, commanded: Commanded, state: RobotState, now: int) -> bool:
     """Check whether joints are measured to stand where a motion has had them move for as long as drives may lag:
     something holds them, or their driver repeats itself. One that has just begun, or is slow itself, says nothing where
     nobody has heard of the robot since: it has gone on."""
     seen = state.seen(setup.variables, now)
     least = _PASSES * setup.unscaled.velocity
-    times = (seen,) if now - seen <= _FRESH else (seen - LAG, seen)
+    times = (seen,) if freshly_stands(setup, state, now) else (seen - LAG, seen)
     moved = all((np.abs(commanded.at(time).velocity) > least).any() for time in times)
     if not (moved and stands(setup, state)):
         return False

@@ -235,11 +235,11 @@ def begin_of(
 def lead_to(
     robot: RobotModel,
     joints: Sequence[str],
-    state: RobotState,
+    begin: Annotated[Float64, "n"],
     published: Iterable[Published],
     delay: float,
 ) -> int:
-    """Return how long before a motion begins where joints are measured it has to be sent, ns, for a controller to get
+    """Return how long before a motion begins where joints were measured it has to be sent, ns, for a controller to get
     there from where it holds them: gravity pulls them down from there, drives lag, sensors are noisy.
 
     It holds them where their motion before has ended, as far as this node knows.
@@ -247,7 +247,7 @@ def lead_to(
     Args:
         robot: the robot.
         joints: those of the motion.
-        state: as measured.
+        begin: where it begins, rad or m.
         published: the motions before.
         delay: s, where nobody knows: there was none, or somebody else has moved them since; 0: none in any case.
     """
@@ -257,9 +257,10 @@ def lead_to(
     last = next((one.message for one in published if sorted(one.message.joint_names) == given), None)
     seconds = delay
     if last is not None:
-        index = [robot.variable_index[name] for name in last.joint_names]
-        endless = continuous_joints(robot, tuple(last.joint_names))
-        beside = apart(state.q[index] - np.array(last.points[-1].positions), endless)
+        order = [list(last.joint_names).index(name) for name in joints]
+        index = [robot.variable_index[name] for name in joints]
+        held = np.array(last.points[-1].positions)[order]
+        beside = apart(begin - held, continuous_joints(robot, joints))
         if beside.max() <= _HELD:
             seconds = _seconds_to(beside, robot.limits.acceleration[index])
     return 0 if seconds < _AT_ONCE else round(min(seconds, MOST_DELAY) * NANOSECONDS_PER_SECOND)

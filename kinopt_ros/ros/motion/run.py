@@ -287,8 +287,8 @@ class MotionRun:
         """Return how long before it begins a motion is to be handed over, ns."""
         if not message.points or any(message.points[0].velocities):
             return 0
-        state, delay = self._context.joint_states.of(robot), self._context.parameter("start_delay")
-        return lead_to(robot, message.joint_names, state, self._output.published, delay)
+        begin, delay = np.array(message.points[0].positions), self._context.parameter("start_delay")
+        return lead_to(robot, message.joint_names, begin, self._output.published, delay)
 
     @property
     def _ends_early(self) -> bool:

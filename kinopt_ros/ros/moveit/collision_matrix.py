@@ -15,7 +15,8 @@ from kinopt_ros.collision.adjacency import adjacent_pairs, rigid_pairs
 from kinopt_ros.errors import InvalidRequestError, UnsupportedFeatureError, quoted, shortened
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.scene.checks import MAX_ALLOWED
-from kinopt_ros.scene.scene import ANY, Scene
+from kinopt_ros.scene.parts import ANY
+from kinopt_ros.scene.scene import Scene
 
 Remark: TypeAlias = Callable[[str], None]
 """Takes a sentence about what a message says and what is not kept of it."""

@@ -15,7 +15,8 @@ from kinopt_ros.ros.messages.conversions import configuration_from_joint_state
 from kinopt_ros.ros.messages.scenes import shapes_from_messages, subframes_from_message, transform_from_pose
 from kinopt_ros.ros.messages.sizes import check_lengths
 from kinopt_ros.scene import changes
-from kinopt_ros.scene.scene import ANY, Scene, SceneObject
+from kinopt_ros.scene.parts import ANY
+from kinopt_ros.scene.scene import Scene, SceneObject
 
 MOST_OPERATIONS = 10_000
 """Most operations in one request."""

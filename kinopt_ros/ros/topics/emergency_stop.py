@@ -18,6 +18,7 @@ from kinopt_ros.ros.motion.brakes import (
     brake_as_measured,
     brake_in,
     brake_where_it_stands,
+    freshly_stands,
     is_heard,
     is_stuck,
     stands,
@@ -230,7 +231,7 @@ class EmergencyStop:
         heard = is_heard(self._context, setup, state)
         if heard and now >= published.end and stands(setup, state):
             return None
-        if heard and is_stuck(setup, published, state, now):
+        if heard and (freshly_stands(setup, state, now) or is_stuck(setup, published, state, now)):
             brake = brake_where_it_stands(setup, published, state, now)
         elif brakes:
             velocity = state.seen_velocity[setup.variables]

@@ -350,7 +350,8 @@ class ServoTopic:
     def _lead(self, setup: ServoSetup, state: RobotState) -> int:
         """Return how long before servo's first motion it is sent, ns."""
         delay = self._context.parameter("start_delay")
-        lead = lead_to(setup.robot, setup.joints, state, self._output.published, delay)
+        begin = state.q[setup.variables]
+        lead = lead_to(setup.robot, setup.joints, begin, self._output.published, delay)
         # One that began later than that would count as of a clock that was set back.
         most = round(MOST_DELAY * 1e9)
         return min(self._takes + state.way(setup.variables) + lead, most) if lead else 0

@@ -52,6 +52,20 @@ REFUSED: dict[str, tuple[Callable[[], object], type[KinoptError], str]] = {
     ),
     "bare shape": (lambda: thing(shapes=(Box(1.0, 1.0, 1.0),)), InvalidShapeError, "tuple of PlacedShape"),
     "list of subframes": (lambda: thing(subframes=[]), InvalidShapeError, "allowed are poses by name"),
+    "no shape": (lambda: PlacedShape(None, at()), InvalidShapeError, "a shape is None"),  # type: ignore[arg-type]
+    "number as subframe": (
+        lambda: thing(subframes={3: at()}),
+        InvalidShapeError,
+        "subframe of object 'a' is called 3",
+    ),
+    "empty id": (lambda: thing(id=""), InvalidShapeError, "id of an object is ''"),
+    "number as id": (lambda: thing(id=5), InvalidShapeError, "id of an object is 5"),
+    "every id": (lambda: thing(id="*"), InvalidShapeError, "stands for everything"),
+    "text of links": (
+        lambda: AttachedObject("a", BOX, "panda_hand", at(), "panda_hand panda_link7"),  # type: ignore[arg-type]
+        InvalidShapeError,
+        "touch_links of object 'a' is .*; allowed is a frozenset",
+    ),
     "attached": (
         lambda: AttachedObject("a", BOX, "panda_hand", at(np.nan), frozenset()),
         InvalidShapeError,
@@ -85,6 +99,13 @@ def test_what_cannot_be_a_scene_is_refused(case: str) -> None:
     make, error, words = REFUSED[case]
     with pytest.raises(error, match=words):
         make()
+
+
+def test_subframes_stay_as_they_were_checked() -> None:
+    poses = np.repeat(np.eye(4)[None], 2, axis=0)
+    made = thing(subframes={"grip": poses[0]})
+    poses[:] = np.nan
+    np.testing.assert_array_equal(made.subframes["grip"], np.eye(4))
 
 
 def test_a_copy_is_looked_at_too() -> None:

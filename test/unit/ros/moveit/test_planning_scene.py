@@ -45,7 +45,8 @@ from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.se3 import inverse, quaternion_to_matrix
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.scene import changes
-from kinopt_ros.scene.scene import ANY, EMPTY_SCENE, AttachedObject, Scene, SceneObject
+from kinopt_ros.scene.parts import ANY
+from kinopt_ros.scene.scene import EMPTY_SCENE, AttachedObject, Scene, SceneObject
 
 PANDA = load_robot("panda")
 HAND, FLANGE = "panda_hand", "panda_link8"
