@@ -416,6 +416,7 @@ class Pretended:
         self.one._client = SimpleNamespace(send_goal_async=send)
         self.one._unanswered = lambda: SimpleNamespace(
             goal_id=len(self.numbers),
+            status=0,
             cancel_goal_async=lambda: self._future(self.unheard),
             get_result_async=lambda: SimpleNamespace(add_done_callback=self.results.append),
         )
@@ -429,8 +430,9 @@ class Pretended:
 
     def take(self) -> None:
         """The controller takes the motion."""
-        handle = SimpleNamespace(
+        self.handle = handle = SimpleNamespace(
             accepted=True,
+            status=1,
             cancel_goal_async=lambda: self._future(self.cancels),
             get_result_async=lambda: SimpleNamespace(add_done_callback=self.results.append),
         )
@@ -456,6 +458,24 @@ def test_motions_of_a_controller_that_is_no_longer_used_are_ended_too() -> None:
     assert pretended.one.moves
     pretended.end()
     assert not pretended.one.moves
+
+
+def test_a_result_that_was_lost_is_asked_for_again() -> None:
+    """The robot had arrived, and the motion ended as one that took too long: 2 of 91."""
+    pretended = Pretended()
+    pretended.take()
+    pretended.one.look()
+    assert len(pretended.results) == 1
+    pretended.handle.status = 4  # as its status topic says
+    pretended.one.look()
+    pretended.one.look()
+    assert len(pretended.results) == 2
+    assert pretended.one.moves
+    done = SimpleNamespace(status=4, result=SimpleNamespace(error_code=0, error_string=""))
+    pretended.results[1](SimpleNamespace(result=lambda: done))
+    assert not pretended.one.moves
+    pretended.end()  # late
+    assert pretended.ended == [""]
 
 
 def test_who_waits_for_a_controller_when_the_node_ends_is_no_defect() -> None:

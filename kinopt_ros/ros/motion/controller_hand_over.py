@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from action_msgs.msg import GoalStatus
 from action_msgs.srv import CancelGoal
 from rclpy.action.client import ActionClient, ClientGoalHandle
 from rclpy.clock import Clock
@@ -30,6 +31,7 @@ motion, and the time between two of them, s."""
 _LOOK_AGAIN = 2e-3
 """Time between two looks whether a controller has ended a motion, s."""
 
+_ENDED = (GoalStatus.STATUS_SUCCEEDED, GoalStatus.STATUS_ABORTED, GoalStatus.STATUS_CANCELED)
 Ended = Callable[[bool, str], None]
 """Function that is called once with whether the controller did all of a motion, and if not, why; or with a remark."""
 
@@ -221,6 +223,8 @@ class Execution:
         """Whether the controller has been told to stop since the last look, and has not answered."""
         self._told: Any = None
         """The answer to that, when it comes."""
+        self._asks_again = False
+        """Whether the result was asked for twice."""
         self._over = False
         self._done = False
         self._lost = False
@@ -263,6 +267,7 @@ class Execution:
             self._missed = 0
             self._asked = False
             self._waited += self._handle is None
+            self._ask_again()
             if self._lost:  # what it was told meanwhile, or has said, is lost
                 self._lost = self._stops = False
                 self.cancel()
@@ -302,6 +307,15 @@ class Execution:
                 handle.get_result_async().add_done_callback(self._finished)
         except Exception as error:  # nothing leaves a callback
             self._end(False, f"the controller cannot be asked: {type(error).__name__}: {error}")
+
+    def _ask_again(self) -> None:
+        """Ask for the result once more, of a motion whose end the controller has told all who listen: ROS may lose what
+        it answers, and a motion that was done would end as one that takes too long."""
+        handle = self._handle
+        if handle is None or self._asks_again or handle.status not in _ENDED:
+            return
+        self._asks_again = True
+        handle.get_result_async().add_done_callback(self._finished)
 
     def _tell_to_stop(self) -> None:
         """Tell the controller to stop, and wait no more for the answer to the time before."""
