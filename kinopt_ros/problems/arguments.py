@@ -57,7 +57,7 @@ def as_numbers(given: ArrayLike, what: str, error: type[KinoptError]) -> Float64
         if array.dtype.kind in "fiu":
             return array.astype(np.float64, copy=False)
         shown = f"an array of {array.dtype}"
-    except (TypeError, ValueError):  # ragged
+    except (TypeError, ValueError, OverflowError):  # ragged, or whole numbers beyond any float
         shown = "no regular array"
     raise error(f"{what} must be an array of real numbers; it is {shown}")
 

@@ -52,6 +52,10 @@ class Odd(Cost):
                 return xp.zeros((2, 2))
             case "number":
                 return xp.asarray(1.0)
+            case "flags":
+                return point.q[:1] > 0.0
+            case "complex":
+                return 1j * point.q[:1]
             case "text":
                 return "one"
             case "nan":

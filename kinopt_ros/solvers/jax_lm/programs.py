@@ -20,7 +20,7 @@ import jax
 from jax.experimental import serialize_executable
 
 from kinopt_ros.compiler_notice import CompilerNotice
-from kinopt_ros.errors import KinoptError
+from kinopt_ros.errors import KinoptError, SolverUnavailableError, said_by
 from kinopt_ros.freed_memory import give_back
 from kinopt_ros.pauses import wait_until_nothing_moves
 from kinopt_ros.private_files import PrivateFolder, cache_folder, temporary_folder
@@ -92,6 +92,8 @@ class Programs(Generic[K]):
         self._wanted: list[K] = []
         self._refused: LruCache[K, tuple[type[KinoptError], str]] = LruCache(IN_MEMORY)
         """Why a program cannot be made, in the background, for whoever asks again."""
+        self._failed: dict[K, str] = {}
+        """Why one was not made, as memory may have run out: told once, then it is tried again."""
 
     def keep(self) -> None:
         """Keep the programs that are in memory now for good: what the options of a solver ask for."""
@@ -108,12 +110,17 @@ class Programs(Generic[K]):
             return [key for key in keys if key not in self._for_good and key not in self._programs]
 
     def check_can_be_made(self, keys: Iterable[K]) -> None:
-        """Raise the KinoptError by which one of some programs could not be made in the background."""
+        """Raise the KinoptError by which one of some programs could not be made in the background; one that failed by
+        no fault of a cost is tried again after that."""
         with self._lock:
-            found = next((why for key in keys if (why := self._refused.get(key)) is not None), None)
+            wanted = list(keys)
+            found = next((why for key in wanted if (why := self._refused.get(key)) is not None), None)
+            failed = next((said for key in wanted if (said := self._failed.pop(key, None)) is not None), None)
         if found is not None:
             kind, sentence = found
             raise kind(sentence)
+        if failed is not None:
+            raise SolverUnavailableError(failed)
 
     def get(self, key: K) -> Program:
         """Return a program; load or compile it if need be. Callers who wait for the compiler are told so, once."""
@@ -174,8 +181,10 @@ class Programs(Generic[K]):
             except KinoptError as error:  # somebody's cost is wrong: told when it is asked for again
                 with self._lock:
                     self._refused.put(key, (type(error), str(error)))
-            except Exception:
+            except Exception as error:
                 _log.exception("a program could not be compiled")
+                with self._lock:
+                    self._failed[key] = f"its program could not be compiled: {said_by(error)}"
 
     def _make(self, key: K) -> tuple[Program, str | None, int]:
         """Return a program, the name by which it is to be kept if it was not, and its bytes on disk."""

@@ -213,6 +213,7 @@ def test_numbers_of_numpy_are_numbers() -> None:
         ({"random_seed": "7"}, "random_seed is '7'; allowed is a whole number"),
         ({"min_separation": "a"}, "min_separation is 'a'"),
         ({"deadline": "soon"}, "deadline is 'soon'"),
+        ({"rest": [10**400] * ROBOT.nq, "prefer": "rest"}, "rest must be an array of real numbers"),
         ({"position_tolerance": None}, "position_tolerance must be"),
         ({"free_axes": None}, "free_axes is None; allowed is a list of names"),
         ({"free_axes": np.array([["x"]])}, "free_axes is array"),

@@ -116,6 +116,10 @@ def residual_at(cost: Cost, title: str, point: JaxPoint) -> jax.Array:
     """Trace a cost's residual; what its code does wrong becomes a CostError."""
     with blamed(cost, title, "failed where JAX traces it"):
         residual = jnp.asarray(cost.residual(point))
+    if not (jnp.issubdtype(residual.dtype, jnp.floating) or jnp.issubdtype(residual.dtype, jnp.integer)):
+        raise CostError(
+            f"{where(cost, title)} returned an array of type {residual.dtype}; allowed is one of numbers"
+        )
     weight = jnp.asarray(cost.weight).shape
     if residual.ndim != 1 or weight not in ((), residual.shape):
         raise CostError(

@@ -16,7 +16,7 @@ import jax
 import numpy as np
 import pytest
 
-from kinopt_ros.errors import NotReadyError, UnknownNameError
+from kinopt_ros.errors import NotReadyError, SolverUnavailableError, UnknownNameError
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.sampling import random_configurations
 from kinopt_ros.problems.builder import ik_problem
@@ -419,3 +419,19 @@ def test_who_waits_for_the_compiler_is_told(
     assert seen == [waits]
     programs.get("one")
     assert not programs._notice.at_work
+
+
+def test_a_program_that_cannot_be_compiled_says_so_once() -> None:
+    """It was only logged: whoever asked was told for ever to ask again later."""
+
+    def fails(runtime: Any, key: str) -> Any:
+        raise TypeError(f"no body of {key}")
+
+    made: Programs[str] = Programs(start("cpu", False), fails)
+    made.make_in_background(["a loop"])
+    end = time.monotonic() + 60.0
+    with pytest.raises(SolverUnavailableError, match="could not be compiled: TypeError: no body of a loop"):
+        while time.monotonic() < end:
+            made.check_can_be_made(iter(["another", "a loop"]))
+            time.sleep(0.01)
+    made.check_can_be_made(["a loop"])  # and may be tried again

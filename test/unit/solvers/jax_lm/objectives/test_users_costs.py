@@ -66,6 +66,8 @@ def test_numbers_change_the_answer_without_compiling(shared: SharedMaker, panda:
         ("matrix", "shape (2, 2)"),
         ("number", "shape ()"),
         ("text", "TypeError"),
+        ("flags", "type bool"),
+        ("complex", "type complex"),
     ],
 )
 def test_what_cannot_be_traced_is_said_and_the_solver_goes_on(
