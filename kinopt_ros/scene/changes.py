@@ -23,7 +23,7 @@ from kinopt_ros.scene.checks import (
     check_id,
     check_room,
 )
-from kinopt_ros.scene.parts import ANY
+from kinopt_ros.scene.parts import ANY, check_shapes
 from kinopt_ros.scene.scene import AttachedObject, Scene, SceneObject
 
 T = TypeVar("T")
@@ -174,6 +174,7 @@ def attach_new(
         InvalidShapeError: the id is taken or not usable, a pose is no rigid transform, or there is no room.
     """
     check_id(id, robot)
+    check_shapes(id, shapes)
     _check_carriable(id, shapes)
     if id in scene.attached and not replacing:
         raise InvalidShapeError(_carried(scene, id))

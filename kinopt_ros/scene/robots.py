@@ -5,8 +5,11 @@ from dataclasses import replace
 
 from kinopt_ros.errors import quoted, shortened
 from kinopt_ros.robot.model import RobotModel
-from kinopt_ros.scene.parts import ANY
+from kinopt_ros.scene.parts import ANY, MAX_ID_LENGTH
 from kinopt_ros.scene.scene import AttachedObject, Scene
+
+_SUFFIX = len(" (object 1000)")
+"""Room for what is added to an id that is the name of a link."""
 
 
 def for_robot(scene: Scene, old: RobotModel | None, robot: RobotModel) -> tuple[Scene, tuple[str, ...]]:
@@ -46,10 +49,11 @@ def _new_names(scene: Scene, robot: RobotModel) -> dict[str, str]:
     for id in (*scene.objects, *scene.attached):
         if id not in robot.link_index:
             continue
-        name, number = f"{id} (object)", 1
+        short, number = id[: MAX_ID_LENGTH - _SUFFIX], 1
+        name = f"{short} (object)"
         while name in taken:
             number += 1
-            name = f"{id} (object {number})"
+            name = f"{short} (object {number})"
         names[id] = name
         taken.add(name)
     return names

@@ -177,6 +177,14 @@ def test_a_motion_that_a_controller_does_is_known_until_another_one_moves_its_jo
     assert not output.runs
 
 
+def test_a_motion_that_is_handed_over_begins_after_its_lead() -> None:
+    output = MotionOutput(Published(), Trusting(), lambda: 7)
+    claim = output.claim("somebody", lambda owner: None)
+    message = JointTrajectory(joint_names=["b"])
+    assert claim.hand_over(message, UNASKED, lambda: SimpleNamespace(over=False), 5)
+    assert output.published[0].start == 12
+
+
 @pytest.mark.parametrize("way", ["publish", "hand_over", "brake", "stop"])
 def test_a_motion_begins_when_it_is_sent_however_long_that_takes(way: str) -> None:
     """Who sends it waits for Python's lock then, 40 ms on a busy machine: what left the motion was 0.05 rad off."""

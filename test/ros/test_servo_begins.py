@@ -194,7 +194,7 @@ def test_servo_does_not_take_over_from_a_motion_without_a_stamp() -> None:
 
 @pytest.mark.parametrize(
     ("beside", "lead"),
-    [(0.0, 0.0), (1e-3, 0.0277), (5e-3, 0.0620), (0.03, 0.05), (None, 0.05)],
+    [(0.0, 0.0), (1e-3, 0.0277), (5e-3, 0.0620), (0.03, 0.1520), (None, 0.05)],
 )
 def test_servo_begins_when_the_controller_can_be_where_the_robot_is(
     beside: float | None, lead: float

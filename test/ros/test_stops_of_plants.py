@@ -12,7 +12,7 @@ from stops.trials import ROBOTS, Trial, tried
 from stops.world import World
 
 from kinopt_ros.planning.motion import plan_joint_motion
-from kinopt_ros.ros.motion import brakes
+from kinopt_ros.ros.motion import brakes, stops_in_time
 from kinopt_ros.ros.motion.run import MotionRun
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 from kinopt_ros.trajectory.simulated_controller import Waypoint
@@ -387,3 +387,28 @@ def test_a_motion_that_was_lost_moves_nothing_when_it_is_stopped(after: float, o
             world.pass_ms(100 + after)
         found = stopped(world, motion, running, order, 1000.0)
     assert found.travel < 1e-3, world.said
+
+
+def test_a_process_that_sleeps_once_while_it_makes_a_stop_stops_hardly_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The next try was to begin twice as late as the first one had taken: 0.6 s, at full speed."""
+    world, motion = a_world(Plant())
+    made, left = stops_in_time.quickest_stop, iter([300.0])
+
+    def slow(*given: Any, **more: Any) -> Any:
+        found = made(*given, **more)
+        world.pass_ms(next(left, 0.0))
+        return found
+
+    with world.own_time():
+        world.pass_ms(50)
+        world.move(motion)
+        world.pass_ms(100 + 300)
+        monkeypatch.setattr(stops_in_time, "quickest_stop", slow)
+        world.emergency(True)
+        ordered = world.time.now  # it slept before
+        world.pass_ms(1500.0)
+        found = judged(world, motion, ordered)
+    assert found.acceleration <= ACCELERATION, world.said
+    assert found.rest <= 0.4

@@ -6,8 +6,10 @@ from typing import TypeVar
 
 _STALE = 25_000_000
 """Difference to the time that making a brake was to take, ns, from which on it is made once more."""
-_TIMES = 5
+_TIMES = 4
 """Most times that one is made: a robot that brakes late is better than one that does not."""
+_SLEPT = 100_000_000
+"""Time to make the first one, ns, from which on the process has slept rather than that it is slow."""
 
 T = TypeVar("T")
 
@@ -27,5 +29,5 @@ def made_soon(make: Callable[[int], T], clock: Callable[[], int]) -> T:
         if abs(took - ahead) <= _STALE:
             break
         # A process that slept is quick again; one that is slow each time is reckoned with.
-        ahead = took if number or ahead else 0
+        ahead = took if number or took < _SLEPT else 0
     return made

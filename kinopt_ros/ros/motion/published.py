@@ -261,8 +261,8 @@ def lead_to(
         index = [robot.variable_index[name] for name in joints]
         held = np.array(last.points[-1].positions)[order]
         beside = apart(begin - held, continuous_joints(robot, joints))
-        if beside.max() <= _HELD:
-            seconds = _seconds_to(beside, robot.limits.acceleration[index])
+        needed = _seconds_to(beside, robot.limits.acceleration[index])
+        seconds = needed if beside.max() <= _HELD else max(delay, needed)
     return 0 if seconds < _AT_ONCE else round(min(seconds, MOST_DELAY) * NANOSECONDS_PER_SECOND)
 
 

@@ -147,13 +147,13 @@ class StopWatch:
             moved = self._first_movement(movement, begin, watched, goes_on)
             if moved is None:
                 break
-            joint = moved
+            joint, state = moved
             if number > MOST:
                 self._say(
                     f"joint {joint!r} still moves, though the stop was published {MOST} more times: who moves it?"
                 )
                 return
-            message = self._made_brake(stopped, movement)
+            message = self._made_brake(stopped, movement, state)
             if not again(message):
                 return
             length = message.points[-1].time_from_start
@@ -169,16 +169,20 @@ class StopWatch:
                 "there more than one who publishes it?"
             )
 
-    def _made_brake(self, stopped: Stopped, movement: Movement) -> JointTrajectory:
-        """Return the brake of joints that still move."""
+    def _made_brake(self, stopped: Stopped, movement: Movement, seen: RobotState) -> JointTrajectory:
+        """Return the brake of joints that still move; ``seen``: where they were seen to."""
         setup, robot = stopped.setup, stopped.setup.robot
-        motion = self._lost_of(setup, self._context.joint_states.of(robot))
+        motion = self._lost_of(setup, seen)
         if motion is not None:
             return brake_of(self._context, motion)
+        then = self._now()
 
         def brake_for(ahead: int) -> JointTrajectory:
             state = self._context.joint_states.of(robot)
-            movement.take(state, time.monotonic())
+            if credible(setup, state):
+                movement.take(state, time.monotonic())
+            else:  # a driver that has just begun anew, say: what was seen counts
+                state = seen.later(max(0, self._now() - then))
             velocity = movement.velocity(state)
             brake = brake_as_measured(setup, state.later(ahead), velocity, stopped.position)
             return trajectory_message(brake, robot.root_link)
@@ -187,9 +191,9 @@ class StopWatch:
 
     def _first_movement(
         self, movement: Movement, begin: int, watched: int, wanted: Callable[[], bool]
-    ) -> str | None:
+    ) -> tuple[str, RobotState] | None:
         """Wait until a joint has moved that should be at rest, or one goes on in a motion whose stop was lost; return
-        its name, or None if none has, or nobody needs to know any more.
+        its name and the robot's state, or None if none has, or nobody needs to know any more.
 
         Args:
             movement: of the joints.
@@ -210,7 +214,7 @@ class StopWatch:
                 lost = lost + 1 if self._lost_of(setup, state) is not None else 0
                 if lost > 1:
                     fastest = np.argmax(np.abs(state.seen_velocity[index]))
-                    return setup.joints[int(fastest)]
+                    return setup.joints[int(fastest)], state
                 continue
             if not state.known[index].all() or float(state.age[index].max()) > AFTER:
                 silent += passed
@@ -223,7 +227,7 @@ class StopWatch:
             movement.take(state, looked)
             joint = movement.moving(looked)
             if joint is not None:
-                return joint
+                return joint, state
             seen += passed
             if seen > watched:
                 return None

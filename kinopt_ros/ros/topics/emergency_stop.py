@@ -18,6 +18,7 @@ from kinopt_ros.ros.motion.brakes import (
     brake_as_measured,
     brake_in,
     brake_where_it_stands,
+    credible,
     freshly_stands,
     is_heard,
     is_stuck,
@@ -233,7 +234,7 @@ class EmergencyStop:
             return None
         if heard and (freshly_stands(setup, state, now) or is_stuck(setup, published, state, now)):
             brake = brake_where_it_stands(setup, published, state, now)
-        elif brakes:
+        elif brakes and credible(setup, state):
             velocity = state.seen_velocity[setup.variables]
             brake = brake_as_measured(setup, state, velocity, published.at(now).position)
         else:

@@ -185,6 +185,8 @@ class Programs(Generic[K]):
                 _log.exception("a program could not be compiled")
                 with self._lock:
                     self._failed[key] = f"its program could not be compiled: {said_by(error)}"
+                    while len(self._failed) > IN_MEMORY:
+                        del self._failed[next(iter(self._failed))]
 
     def _make(self, key: K) -> tuple[Program, str | None, int]:
         """Return a program, the name by which it is to be kept if it was not, and its bytes on disk."""

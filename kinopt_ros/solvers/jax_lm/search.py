@@ -316,6 +316,7 @@ def _device_starts(arguments: _Arguments, targets: int, seed: int) -> jax.Array:
 def _refuse_to_compile(keys: Sequence[ProgramKey], programs: Programs[ProgramKey]) -> None:
     missing = programs.missing(keys)
     if missing:
+        programs.check_can_be_made(missing)
         programs.make_in_background(missing)
         raise NotReadyError(
             f"solver jax_lm compiles what this kind of request needs ({len(missing)} programs), which no deadline "

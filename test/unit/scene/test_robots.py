@@ -2,13 +2,17 @@
 
 import itertools
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 
 from kinopt_ros.geometry.shapes import Box, PlacedShape
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.urdf import robot_from_urdf
+from kinopt_ros.scene import robots
 from kinopt_ros.scene.changes import add, allow, attach_new, set_padding
+from kinopt_ros.scene.parts import MAX_ID_LENGTH
 from kinopt_ros.scene.robots import for_robot
 from kinopt_ros.scene.scene import EMPTY_SCENE, Scene, SceneObject
 
@@ -85,3 +89,13 @@ def test_another_root_link_is_reported() -> None:
     kept, said = for_robot(full_scene(), OLD, robot_of("world", "base", "upper", "lower", "flange"))
     assert said == ("poses of 1 objects, given in 'base', count in 'world' now",)
     assert list(kept.objects) == ["table"]
+
+
+def test_a_long_id_that_is_the_name_of_a_link_is_cut() -> None:
+    """The longer one is no id, and the scene could not follow the robot."""
+    long = "l" * MAX_ID_LENGTH
+    scene = add(EMPTY_SCENE, OLD, SceneObject(long, BOX, np.eye(4)))
+    robot: Any = SimpleNamespace(link_index={long: 0})
+    [name] = robots._new_names(scene, robot).values()
+    assert name.endswith("l (object)")
+    assert len(name) <= MAX_ID_LENGTH
