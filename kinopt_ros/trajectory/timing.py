@@ -26,8 +26,9 @@ SHORTEST_RAMP = 1e-3
 """Least time (s) in which acceleration may reach its limit. Higher jerk gains nothing at the rate of a
 controller, and would put waypoints microseconds apart."""
 
-_LIMIT_TOLERANCE = 2e-7
-"""Relative excess accepted from rounding; below the 1e-6 of verification.trajectory."""
+_LIMIT_TOLERANCE, _LAST_TOLERANCE = 2e-7, 5e-7
+"""Relative excess accepted from rounding, and where no attempt keeps that: below the 1e-6 of
+verification.trajectory."""
 
 _ATTEMPTS = (
     (1.0 - 1e-5, 1e-4, 1.0),
@@ -175,7 +176,7 @@ def _solve(
     largest_gap: float | None,
 ) -> tuple[Annotated[Int64, "T"], _Motion]:
     """Return waypoint times (ns) with displacement, velocity and acceleration of m coordinates."""
-    fastest = 0.0
+    fastest, least_excess, best = 0.0, _LAST_TOLERANCE, None
     for (factor, merge, stretch), natural_units in product(_ATTEMPTS, (True, False)):
         least = max(minimum_duration, fastest * stretch if stretch > 1.0 else 0.0)
         planned = plan_phases(move, start_velocity, limits.times(factor), least, natural_units)
@@ -187,6 +188,10 @@ def _solve(
         motion, excess = _sample(planned, nanoseconds, move, start_velocity, limits)
         if excess <= _LIMIT_TOLERANCE:
             return nanoseconds, motion
+        if excess <= least_excess:
+            least_excess, best = excess, (nanoseconds, motion)
+    if best is not None:
+        return best
     raise TimingError(
         f"no jerk-limited motion found for displacement {move.tolist()} from velocity "
         f"{start_velocity.tolist()} within the limits on velocity {limits.velocity.tolist()}, "

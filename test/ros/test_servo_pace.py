@@ -21,6 +21,7 @@ from kinopt_ros.status import Status
 
 PANDA = load_robot("panda")
 PARAMETERS = {
+    "start_delay": 0.0,
     "servo.period": 0.01,
     "servo.timeout": 1e6,
     "servo.state_timeout": 1e6,

@@ -13,6 +13,7 @@ from kinopt_ros.errors import (
 )
 from kinopt_ros.status import Status
 from kinopt_ros.trajectory import timing
+from kinopt_ros.trajectory.interpolation import evaluate
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 from kinopt_ros.trajectory.ruckig_module import ruckig_module
 from kinopt_ros.trajectory.timing import TimingError, nearest_equivalent, point_to_point, scaled_limits
@@ -359,6 +360,7 @@ def test_no_motion_within_the_limits_is_an_error(monkeypatch: pytest.MonkeyPatch
     # ruckig finds none, or none that keeps the limits after rounding.
     if found:
         monkeypatch.setattr(timing, "_LIMIT_TOLERANCE", -1.0)
+        monkeypatch.setattr(timing, "_LAST_TOLERANCE", -1.0)
     else:
         monkeypatch.setattr(timing, "plan_phases", lambda *_: None)
     with pytest.raises(TimingError, match="no jerk-limited motion") as caught:
@@ -390,3 +392,20 @@ def test_scaling_out_of_range_is_refused(factor: float) -> None:
         scaled_limits(VELOCITY, ACCELERATION, factor)
     with pytest.raises(InvalidRequestError, match=r"acceleration_scaling .* above 0, up to 1"):
         scaled_limits(VELOCITY, ACCELERATION, 1.0, factor)
+
+
+def test_a_start_at_its_limits_of_velocity_is_timed() -> None:
+    """After velocity_scaling was set back, a target that left a motion was refused: no attempt was within 2e-7."""
+    move = np.array([-0.28009828197349845, 0.2337796410388991, 0.015395996283240593, 0.37637093716931447])
+    move = np.append(move, [-0.23907236532724413, -0.16156991315251057, 0.23653552485440932])
+    velocity = np.array([1.5612807635277337, -1.4209850833015256, 0.36332120336618273, -1.8420178703596126])
+    velocity = np.append(velocity, [0.5006019241438352, -0.039874640829665554, -1.0614696704937856])
+    limit = np.maximum(np.abs(velocity), [0.6525, 0.6525, 0.6525, 0.6525, 0.783, 0.783, 0.783])
+    acceleration = np.array([4.5, 2.25, 3.0, 3.75, 4.5, 6.0, 6.0])
+    names = tuple(f"j{k}" for k in range(7))
+    timed = point_to_point(
+        names, np.zeros(7), move, limit, acceleration, 1000.0 * acceleration, start_velocity=velocity
+    )
+    _, speed, pull = evaluate(timed, np.linspace(0.0, timed.duration, 5000))
+    assert (np.abs(speed) <= limit * (1.0 + 1e-6)).all()
+    assert (np.abs(pull) <= acceleration * (1.0 + 1e-6)).all()
