@@ -57,6 +57,12 @@ def joint_values(option: str, given: Sequence[str]) -> dict[str, float]:
     return values
 
 
+def check_timeout(seconds: float) -> None:
+    """Raise InvalidRequestError unless --timeout is one."""
+    if not 0.0 < seconds < math.inf:
+        raise InvalidRequestError(f"--timeout is {seconds}; allowed is a number of seconds above 0")
+
+
 def print_json(value: Mapping[str, Any]) -> None:
     """Print JSON; numbers that JSON cannot say (NaN, infinity) become null."""
     print(json.dumps(plain(value), indent=2, allow_nan=False))

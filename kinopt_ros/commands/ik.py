@@ -1,7 +1,6 @@
 """`kinopt ik`: solve one pose and show the verified answer."""
 
 import argparse
-import math
 import time
 
 import numpy as np
@@ -10,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from kinopt_ros.commands import updown
-from kinopt_ros.commands.arguments import add_json, add_robot, print_json, robot_of
+from kinopt_ros.commands.arguments import add_json, add_robot, check_timeout, print_json, robot_of
 from kinopt_ros.errors import InvalidGoalError, InvalidRequestError
 from kinopt_ros.kinematics.se3 import pose, quaternion_to_matrix, rpy_to_matrix
 from kinopt_ros.problems.builder import ik_problem
@@ -67,8 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the command; return 0 if the pose is reached, or what is as near as possible is found as asked, 2 if not."""
     robot = robot_of(args)
-    if not 0.0 < args.timeout < math.inf:
-        raise InvalidRequestError(f"--timeout is {args.timeout}; allowed is a number of seconds above 0")
+    check_timeout(args.timeout)
     weights = weights_of(args)
     if args.demo:
         if args.nearest:

@@ -1,7 +1,6 @@
 """`kinopt plan`: a verified motion around obstacles, with a picture of it."""
 
 import argparse
-import math
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from kinopt_ros.bench.plots import check_plot
-from kinopt_ros.commands.arguments import add_json, joint_values, print_json
+from kinopt_ros.commands.arguments import add_json, check_timeout, joint_values, print_json
 from kinopt_ros.commands.plan_plot import plot_motion
 from kinopt_ros.errors import InvalidRequestError
 from kinopt_ros.planning.problem_files import ProblemFile, load_problem, problem_of
@@ -69,8 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command; return 0 if a motion was found, 2 if not."""
-    if not 0.0 < args.timeout < math.inf:
-        raise InvalidRequestError(f"--timeout is {args.timeout}; allowed is a number of seconds above 0")
+    check_timeout(args.timeout)
     picture = None if args.plot is None else check_plot(args.plot)
     console = Console(stderr=args.json)
     with console.status("reading") as status:

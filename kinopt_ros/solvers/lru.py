@@ -38,6 +38,11 @@ class LruCache(Generic[K, V]):
             self._values.move_to_end(key)
         return value
 
+    def pop(self, key: K) -> None:
+        """Forget a value, if there is one."""
+        if self._values.pop(key, None) is not None:
+            del self._weights[key]
+
     def put(self, key: K, value: V, weight: float = 0.0) -> int:
         """Keep a value as the last one used; return how many others went for it."""
         self._values[key] = value

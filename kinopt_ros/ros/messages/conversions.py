@@ -186,6 +186,12 @@ def trajectory_from_message(message: JointTrajectoryMsg) -> JointTrajectory:
     )
 
 
+def longer(time: Duration, nanoseconds: int) -> Duration:
+    """Return a ROS duration that is so many ns longer."""
+    sec, nanosec = divmod(time.sec * 10**9 + time.nanosec + nanoseconds, 10**9)
+    return Duration(sec=sec, nanosec=nanosec)
+
+
 def duration_message(seconds: float) -> Duration:
     """Return a ROS duration, rounded to whole nanoseconds.
 

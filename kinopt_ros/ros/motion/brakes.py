@@ -132,13 +132,12 @@ def is_stuck(setup: ServoSetup, commanded: Commanded, state: RobotState, now: in
     """Check whether joints are measured to stand where a motion has had them move for as long as drives may lag:
     something holds them, or their driver repeats itself. One that has just begun, or is slow itself, says nothing where
     nobody has heard of the robot since: it has gone on."""
-    seen = state.seen(setup.variables, now)
-    least = _PASSES * setup.unscaled.velocity
-    times = (seen,) if freshly_stands(setup, state, now) else (seen - LAG, seen)
-    moved = all((np.abs(commanded.at(time).velocity) > least).any() for time in times)
-    if not (moved and stands(setup, state)):
+    if not stands(setup, state):
         return False
-    return share_of(commanded.at(seen).velocity, setup, state, _PASSES) < _STUCK
+    seen, least = state.seen(setup.variables, now), _PASSES * setup.unscaled.velocity
+    times = (seen,) if now - seen <= _FRESH else (seen - LAG, seen)
+    moved = all((np.abs(commanded.at(time).velocity) > least).any() for time in times)
+    return moved and share_of(commanded.at(seen).velocity, setup, state, _PASSES) < _STUCK
 
 
 def brake_where_it_stands(

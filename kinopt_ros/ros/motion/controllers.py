@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
-from builtin_interfaces.msg import Duration
 from trajectory_msgs.msg import JointTrajectory
 
 from kinopt_ros.array import Float64
@@ -20,6 +19,7 @@ from kinopt_ros.errors import InvalidRequestError, quoted, shortened
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.moveit_controllers import ControllerEntry
 from kinopt_ros.ros.context import Context
+from kinopt_ros.ros.messages.conversions import longer
 from kinopt_ros.ros.messages.trajectory_answer import whole_controller
 from kinopt_ros.ros.motion.controller_hand_over import ControllerHandOver, Ended, Execution
 from kinopt_ros.ros.motion.controller_kinds import (
@@ -36,7 +36,6 @@ from kinopt_ros.ros.robot.controller_names import (
     joints_of_controllers,
 )
 from kinopt_ros.ros.serving.urgent import UrgentExecutor
-from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND
 
 _STAYS = 1e-4
 """Distance that a gripper may be told to move without being told anything, rad or m."""
@@ -407,11 +406,7 @@ def begun_later(message: JointTrajectory, lead: int) -> JointTrajectory:
     later = JointTrajectory(header=message.header, joint_names=message.joint_names)
     for point in message.points:
         moved = copy(point)
-        time = moved.time_from_start
-        total = time.sec * NANOSECONDS_PER_SECOND + time.nanosec + lead
-        moved.time_from_start = Duration(
-            sec=total // NANOSECONDS_PER_SECOND, nanosec=total % NANOSECONDS_PER_SECOND
-        )
+        moved.time_from_start = longer(point.time_from_start, lead)
         later.points.append(moved)
     return later
 

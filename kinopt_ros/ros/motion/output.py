@@ -14,7 +14,7 @@ from trajectory_msgs.msg import JointTrajectory
 from kinopt_ros.errors import EnvironmentChangedError, KinoptError, shortened
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.motion.last_look import PlannedFor
-from kinopt_ros.ros.motion.published import Execution, Published
+from kinopt_ros.ros.motion.published import Execution, Published, last_of
 from kinopt_ros.ros.motion.rights import Claim, Stop, agreed_by_all
 from kinopt_ros.ros.serving.defects import log_defect
 from kinopt_ros.status import Status
@@ -451,8 +451,7 @@ class MotionOutput:
 
     def _last_of(self, message: JointTrajectory) -> Published | None:
         """Return the motion of the joints of another one that was sent last."""
-        joints = sorted(message.joint_names)
-        return next((one for one in self._published if sorted(one.message.joint_names) == joints), None)
+        return last_of(self._published, message.joint_names)
 
     def _before(self, stop: JointTrajectory) -> Published | None:
         """Return the motion that a stop is to end, which goes on if that is lost."""

@@ -157,6 +157,12 @@ class ToldMotion:
         return found[0], found[1], found[2]
 
 
+def last_of(published: Iterable[Published], joints: Sequence[str]) -> Published | None:
+    """Return the motion of just these joints, in any order, that was sent last."""
+    given = sorted(joints)
+    return next((one for one in published if sorted(one.message.joint_names) == given), None)
+
+
 def told_by(published: Published, joints: tuple[str, ...]) -> ToldMotion | None:
     """Return what a motion and its past have told joints, in this order; None if that is not known."""
     motions = [one.commanded(joints) for one in (*published.past, published)]
@@ -253,13 +259,13 @@ def lead_to(
     """
     if not delay:
         return 0
-    given = sorted(joints)
-    last = next((one.message for one in published if sorted(one.message.joint_names) == given), None)
+    last = last_of(published, joints)
     seconds = delay
     if last is not None:
-        order = [list(last.joint_names).index(name) for name in joints]
+        message = last.message
+        order = [list(message.joint_names).index(name) for name in joints]
         index = [robot.variable_index[name] for name in joints]
-        held = np.array(last.points[-1].positions)[order]
+        held = np.array(message.points[-1].positions)[order]
         beside = apart(begin - held, continuous_joints(robot, joints))
         needed = _seconds_to(beside, robot.limits.acceleration[index])
         seconds = needed if beside.max() <= _HELD else max(delay, needed)

@@ -24,7 +24,7 @@ from kinopt_ros.ros.motion.lost import goes_on_in
 from kinopt_ros.ros.motion.made_soon import made_soon
 from kinopt_ros.ros.motion.movement import Movement
 from kinopt_ros.ros.motion.output import MotionOutput
-from kinopt_ros.ros.motion.published import Published
+from kinopt_ros.ros.motion.published import Published, last_of
 from kinopt_ros.ros.robot.joint_states import RobotState
 from kinopt_ros.ros.serving.defects import log_defect
 
@@ -240,8 +240,7 @@ class StopWatch:
         if not (heard and credible(setup, state)):
             return None
         tolerance, now = self._context.parameter("servo.tracking_tolerance"), self._now()
-        joints = sorted(setup.joints)
-        stop = next((o for o in self._output.published if sorted(o.message.joint_names) == joints), None)
+        stop = last_of(self._output.published, setup.joints)
         return None if stop is None else goes_on_in(stop, setup, state, now, tolerance)
 
     def _now(self) -> int:

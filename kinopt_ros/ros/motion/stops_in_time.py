@@ -67,16 +67,17 @@ def stop_in_time(
     setup: ServoSetup, published: Commanded, state: RobotState, clock: Callable[[], int]
 ) -> tuple[Commanded, VerifiedMotion, int]:
     """Return the quickest stop of a motion, as ``quickest_stop``, and when it was made; ``clock``: the node's, ns."""
-    way, quickest = state.way(setup.variables), LEADS[-1]
-    for number, lead in enumerate(LEADS):
-        if number == len(LEADS) - 1:  # a machine that is slow each time; one that slept once is quick again
-            lead = max(lead, 2 * quickest)
+    way, spent = state.way(setup.variables), list[int]()
+    for lead in LEADS:
+        if (
+            len(spent) == len(LEADS) - 1
+        ):  # a machine that is slow each time; one that slept once is quick again
+            lead = max(lead, 2 * min(spent))
         now = clock()
         stop, motion = quickest_stop(setup, published, now, state.q, lead + way)
-        took = clock() - now
-        if now + took + way < stop.leave:  # else a controller would jump to it
+        spent.append(clock() - now)
+        if now + spent[-1] + way < stop.leave:  # else a controller would jump to it
             break
-        quickest = took if not number else min(quickest, took)
     return stop, motion, now
 
 

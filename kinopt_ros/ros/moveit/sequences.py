@@ -17,6 +17,7 @@ from rclpy.node import Node
 
 from kinopt_msgs.msg import Status as StatusMsg
 from kinopt_ros.errors import InvalidRequestError, InvalidStateError, UnsupportedFeatureError
+from kinopt_ros.ros.messages.conversions import longer
 from kinopt_ros.ros.messages.qos import QUEUED
 from kinopt_ros.ros.messages.sizes import check_lengths
 from kinopt_ros.ros.moveit.move_action import MoveGroupGoal, with_notes
@@ -220,6 +221,5 @@ def _append(trajectories: list[RobotTrajectory], new: RobotTrajectory) -> None:
     end = last.points[-1].time_from_start
     begin = end.sec * _NANOSECONDS + end.nanosec
     for point in given.points[1:]:  # the first one is the last of the motion before
-        time = point.time_from_start
-        time.sec, time.nanosec = divmod(begin + time.sec * _NANOSECONDS + time.nanosec, _NANOSECONDS)
+        point.time_from_start = longer(point.time_from_start, begin)
         last.points.append(point)

@@ -91,9 +91,8 @@ class Programs(Generic[K]):
         self._background: threading.Thread | None = None
         self._wanted: list[K] = []
         self._refused: LruCache[K, tuple[type[KinoptError], str]] = LruCache(IN_MEMORY)
-        """Why a program cannot be made, in the background, for whoever asks again."""
-        self._failed: dict[K, str] = {}
-        """Why one was not made, as memory may have run out: told once, then it is tried again."""
+        """Why a program cannot be made, in the background, for whoever asks again; what is no fault of a cost is told
+        once, and then tried again, as memory may have run out."""
 
     def keep(self) -> None:
         """Keep the programs that are in memory now for good: what the options of a solver ask for."""
@@ -113,14 +112,14 @@ class Programs(Generic[K]):
         """Raise the KinoptError by which one of some programs could not be made in the background; one that failed by
         no fault of a cost is tried again after that."""
         with self._lock:
-            wanted = list(keys)
-            found = next((why for key in wanted if (why := self._refused.get(key)) is not None), None)
-            failed = next((said for key in wanted if (said := self._failed.pop(key, None)) is not None), None)
-        if found is not None:
-            kind, sentence = found
-            raise kind(sentence)
-        if failed is not None:
-            raise SolverUnavailableError(failed)
+            for key in keys:
+                why = self._refused.get(key)
+                if why is None:
+                    continue
+                kind, sentence = why
+                if kind is SolverUnavailableError:
+                    self._refused.pop(key)
+                raise kind(sentence)
 
     def get(self, key: K) -> Program:
         """Return a program; load or compile it if need be. Callers who wait for the compiler are told so, once."""
@@ -179,14 +178,15 @@ class Programs(Generic[K]):
             try:
                 self.get(key)
             except KinoptError as error:  # somebody's cost is wrong: told when it is asked for again
-                with self._lock:
-                    self._refused.put(key, (type(error), str(error)))
+                self._refuse(key, type(error), str(error))
             except Exception as error:
                 _log.exception("a program could not be compiled")
-                with self._lock:
-                    self._failed[key] = f"its program could not be compiled: {said_by(error)}"
-                    while len(self._failed) > IN_MEMORY:
-                        del self._failed[next(iter(self._failed))]
+                sentence = f"its program could not be compiled: {said_by(error)}"
+                self._refuse(key, SolverUnavailableError, sentence)
+
+    def _refuse(self, key: K, kind: type[KinoptError], sentence: str) -> None:
+        with self._lock:
+            self._refused.put(key, (kind, sentence))
 
     def _make(self, key: K) -> tuple[Program, str | None, int]:
         """Return a program, the name by which it is to be kept if it was not, and its bytes on disk."""

@@ -55,3 +55,12 @@ def test_what_is_heavy_makes_others_go_but_a_few_stay() -> None:
     assert recent.take_all() == {"d": 1, "e": 1}
     assert len(recent) == 0
     assert recent.put("f", 1, 9.0) == 0
+
+
+def test_one_that_is_forgotten_weighs_nothing() -> None:
+    cache: LruCache[str, int] = LruCache(8, heaviest=3.0)
+    cache.put("a", 1, 2.0)
+    cache.pop("a")
+    cache.pop("b")  # there was none
+    assert "a" not in cache
+    assert cache.put("c", 3, 1.0) + cache.put("d", 4, 2.0) == 0
