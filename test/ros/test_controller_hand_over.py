@@ -14,6 +14,7 @@ import pytest
 import rclpy
 from rclpy.action.server import ActionServer, CancelResponse, GoalResponse
 from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.exceptions import InvalidHandle
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 from support.looks import Trusting, Unwatched
@@ -488,6 +489,17 @@ def test_who_waits_for_a_controller_when_the_node_ends_is_no_defect() -> None:
     with pytest.raises(RuntimeError, match="Destroyable"):
         pretended.one.wait()
     pretended.one._closed = True
+    with pytest.raises(NoControllerError):
+        pretended.one.wait()
+
+
+def test_a_client_that_is_destroyed_before_it_is_closed_is_no_defect() -> None:
+    pretended = Pretended()
+
+    def gone(timeout_sec: float) -> bool:
+        raise InvalidHandle("cannot use Destroyable because destruction was requested")
+
+    pretended.one._client.wait_for_server = gone
     with pytest.raises(NoControllerError):
         pretended.one.wait()
 

@@ -15,6 +15,7 @@ from action_msgs.srv import CancelGoal
 from rclpy.action.client import ActionClient, ClientGoalHandle
 from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
+from rclpy.exceptions import InvalidHandle
 from rclpy.node import Node
 from trajectory_msgs.msg import JointTrajectory
 
@@ -160,7 +161,9 @@ class ControllerHandOver:
         """Wait for the controller's action; return whether it is there."""
         try:
             return bool(self._client.wait_for_server(timeout_sec=SERVER_SECONDS))
-        except RuntimeError:  # InvalidHandle and RCLError are among them
+        except InvalidHandle:  # whoever ends the node may destroy it before close() is called
+            return False
+        except RuntimeError:  # RCLError is among them
             if not self._closed:
                 raise
             return False  # the node ends meanwhile, and nobody waits for the motion any more
