@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -49,8 +49,9 @@ UNREAD_SECONDS, _UNREAD_LOOK = 0.5, 5e-3
 held Python's lock; and the time between two looks."""
 
 
-@dataclass(frozen=True)
-class _Reading:
+class _Reading(NamedTuple):
+    """What was read of one joint; a tuple, as each joint of each message makes one."""
+
     position: float
     velocity: float
     received: float
@@ -58,70 +59,94 @@ class _Reading:
     """0: none."""
     arrived: int
     """Time of the arrival, ns of the node's clock."""
-    fastest: float = 0.0
+    fastest: float
     """Velocity of the fastest step since ..."""
-    since: float = 0.0
+    since: float
     """... this was received, JUMP_SECONDS ago at most; 0 for none."""
-    earlier: float = 0.0
+    earlier: float
     """Velocity of the fastest step in the JUMP_SECONDS before that."""
-    turned: float = -math.inf
+    turned: float
     """When a step of more than half a turn was received."""
-    held: float = 0.0
+    held: float
     """Time for which the position has been told already, s, _HELD at most."""
-    speaks: bool = False
+    speaks: bool
     """Whether its driver measures velocities: it has told another one than 0."""
-    passed: float = 0.0
+    passed: float
     """Time since the joint was first heard of, s, by stamps as far as there are some."""
-    slowest: float = 0.0
+    slowest: float
     """Longest time from a stamp to its arrival lately, s."""
-    ways: tuple[tuple[float, float], ...] | None = None
+    ways: tuple[tuple[float, float], ...]
     """Earlier positions, two or more, each with ``passed`` then, the oldest first; the last but one begins the way."""
 
-    def after(self, before: "_Reading | None") -> "_Reading":
-        """Return this reading with the fastest of the last steps, of which the last one leads here."""
-        if before is None:
-            spoken = self.velocity != 0.0
-            return replace(self, speaks=spoken, slowest=self.believed_late, ways=((0.0, self.position),) * 2)
+    @classmethod
+    def first(
+        cls, position: float, velocity: float, received: float, stamp: int, arrived: int, late: float
+    ) -> "_Reading":
+        """Return the first one of a joint; ``late``: ``believed_late`` of its message, s."""
+        ways = ((0.0, position),) * 2
+        return cls(
+            position,
+            velocity,
+            received,
+            stamp,
+            arrived,
+            fastest=0.0,
+            since=0.0,
+            earlier=0.0,
+            turned=-math.inf,
+            held=0.0,
+            speaks=velocity != 0.0,
+            passed=0.0,
+            slowest=late,
+            ways=ways,
+        )
+
+    def then(
+        self, position: float, velocity: float, received: float, stamp: int, arrived: int, late: float
+    ) -> "_Reading":
+        """Return the next one, with the fastest of the last steps, of which the last one leads from here to there."""
         # Drivers may measure continuous joints between half a turn and minus that.
-        way = self.position - before.position
+        way = position - self.position
         step = abs(math.remainder(way, math.tau)) if math.isfinite(way) else math.inf
         # Messages may come in a heap. Stamps of two publishers may say anything, but not always go on.
-        between = (self.stamp - before.stamp) / 1e9 if self.stamp and before.stamp else 0.0
-        passed = between + _UNEVEN if between > 0.0 else self.received - before.received + _LATE
-        speed = max(step - _NOISE, 0.0) / (passed + before.held)
-        held = min(before.held + passed, _HELD) if way == 0.0 else 0.0
-        turned = self.received if abs(way) > math.pi else before.turned
-        if self.received < before.since + JUMP_SECONDS:
-            speed = max(speed, before.fastest)
-            since, earlier = before.since, before.earlier
+        between = (stamp - self.stamp) / 1e9 if stamp and self.stamp else 0.0
+        passed = between + _UNEVEN if between > 0.0 else received - self.received + _LATE
+        speed = max(step - _NOISE, 0.0) / (passed + self.held)
+        if received < self.since + JUMP_SECONDS:
+            speed = max(speed, self.fastest)
+            since, earlier = self.since, self.earlier
         else:
-            since, earlier = self.received, before.fastest_at(self.received)
-        now = before.passed + (between if between > 0.0 else self.received - before.received)
-        ways = before.ways
-        if ways is None or now - ways[-1][0] >= _WAY_SECONDS:
-            ways = (*(ways or ((now, self.position),) * 2), (now, self.position))[-_WAYS:]
-        return replace(
-            self,
-            fastest=speed,
-            since=since,
-            earlier=earlier,
-            turned=turned,
-            held=held,
-            speaks=before.speaks or self.velocity != 0.0,
-            passed=now,
-            slowest=max(self.believed_late, before.slowest_at(self.received)),
-            ways=ways,
+            since, earlier = received, self.fastest_at(received)
+        now = self.passed + (between if between > 0.0 else received - self.received)
+        ways = self.ways
+        if now - ways[-1][0] >= _WAY_SECONDS:
+            ways = (*ways, (now, position))[-_WAYS:]
+        return _Reading(
+            position,
+            velocity,
+            received,
+            stamp,
+            arrived,
+            speed,
+            since,
+            earlier,
+            received if abs(way) > math.pi else self.turned,
+            min(self.held + passed, _HELD) if way == 0.0 else 0.0,
+            self.speaks or velocity != 0.0,
+            now,
+            max(late, self.slowest_at(received)),
+            ways,
         )
 
     @property
     def late(self) -> float:
         """Time from the stamp to the arrival, s; 0 without a stamp."""
-        return (self.arrived - self.stamp) / 1e9 if self.stamp else 0.0
+        return _late(self.stamp, self.arrived)
 
     @property
     def believed_late(self) -> float:
         """The same; 0 where it says that the clock is another one."""
-        return self.late if 0.0 < self.late <= LATEST else 0.0
+        return _believed(self.late)
 
     def slowest_at(self, now: float) -> float:
         """Return the longest time from a stamp to its arrival lately, s: this one's, or what of earlier ones' has not
@@ -131,7 +156,7 @@ class _Reading:
     @property
     def drift(self) -> float:
         """Velocity of the way lately, if the driver measures none."""
-        if self.speaks or self.ways is None:
+        if self.speaks:
             return 0.0
         begin, position = self.ways[-2]
         way, passed = self.position - position, self.passed - begin
@@ -143,8 +168,6 @@ class _Reading:
     @property
     def earlier_position(self) -> tuple[float, float]:
         """How long ago the way lately began, as of when this was measured, s; and the position then. 0 s: at once."""
-        if self.ways is None:
-            return 0.0, self.position
         begin, position = self.ways[-2]
         return self.passed - begin, position
 
@@ -153,6 +176,14 @@ class _Reading:
         if now < self.since + JUMP_SECONDS:
             return max(self.fastest, self.earlier)
         return self.fastest if now < self.since + 2.0 * JUMP_SECONDS else 0.0
+
+
+def _late(stamp: int, arrived: int) -> float:
+    return (arrived - stamp) / 1e9 if stamp else 0.0
+
+
+def _believed(late: float) -> float:
+    return late if 0.0 < late <= LATEST else 0.0
 
 
 class Received:
@@ -328,19 +359,19 @@ class JointStates:
             )
         received = time.monotonic()
         velocities = velocities or [0.0] * len(names)
-        readings = {
-            name: _Reading(position, velocity if math.isfinite(velocity) else 0.0, received, stamp, now)
-            for name, position, velocity in zip(names, positions, velocities, strict=True)
-            if math.isfinite(position)
-        }
+        late = _believed(_late(stamp, now))
+        lost = []
         with self._lock:
-            for name, reading in readings.items():  # to the end of the order
-                self._readings[name] = reading.after(self._readings.pop(name, None))
-            while (
-                len(self._readings) > _MOST_NAMES
-            ):  # the oldest go, so that nobody can fill the memory with names
+            for name, position, velocity in zip(names, positions, velocities, strict=True):
+                if not math.isfinite(position):
+                    lost.append(name)
+                    continue
+                before = self._readings.pop(name, None)  # to the end of the order
+                follow = _Reading.first if before is None else before.then
+                said = velocity if math.isfinite(velocity) else 0.0
+                self._readings[name] = follow(position, said, received, stamp, now, late)
+            while len(self._readings) > _MOST_NAMES:  # the oldest go: nobody can fill the memory with names
                 del self._readings[next(iter(self._readings))]
-        lost = [name for name in names if name not in readings]
         if lost:
             raise InvalidStateError(f"the position of {shortened(lost)} is not finite")
 
@@ -396,7 +427,7 @@ class JointStates:
             stamped=np.array([r is not None and r.stamp != 0 for r in readings], dtype=bool),
             slowest=np.array([0.0 if r is None else r.slowest_at(now) for r in readings]),
             earlier=(before[:, 0], before[:, 1]),
-            ways=[(0.0, ()) if r is None else (r.passed, r.ways or ()) for r in readings],
+            ways=[(0.0, ()) if r is None else (r.passed, r.ways) for r in readings],
         )
 
 
