@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the command; return 0 for a success, 3 for the nearest, 2 if something does not hold."""
     if args.list:
-        _list(Console())
+        print_json({"costs": kinds()}) if args.json else _list(Console())
         return 0
     if args.file is None:
         raise InvalidRequestError("name a file of costs, or --list")
@@ -143,10 +143,21 @@ def _show(console: Console, robot: RobotModel, problem: ObjectiveProblem, result
     )
 
 
+def kinds() -> list[dict[str, str]]:
+    """Return the kinds of costs as plain data."""
+    return [
+        {"cost": name, "residual": kind.formula, "units": kind.units, "what it is": _first_line(kind.__doc__)}
+        for name in cost_names()
+        for kind in (cost_kind(name),)
+    ]
+
+
+def _first_line(text: str | None) -> str:
+    return next(iter((text or "").strip().splitlines()), "")
+
+
 def _list(console: Console) -> None:
     table = Table(Column("cost", no_wrap=True), "residual", "units", "what it is")
-    for name in cost_names():
-        kind = cost_kind(name)
-        about = (kind.__doc__ or "").strip().splitlines()
-        table.add_row(name, escape(kind.formula), escape(kind.units), escape(about[0] if about else ""))
+    for kind in kinds():
+        table.add_row(*map(escape, kind.values()))
     console.print(table)

@@ -263,6 +263,8 @@ class KinoptNode(ManagedNode):
         self._records.close()
         self._description.close()
         self._loader.close()
+        for timer in tuple(self.timers):  # the executor may be somebody else's, and go on
+            self.destroy_timer(timer)
 
     def _create_topics(self) -> None:
         for name, take in (

@@ -85,3 +85,15 @@ def test_a_node_counts_as_moving_until_all_of_it_has_ended(
     assert free == [False, False]
     assert wait_until_nothing_moves(0.0)
     node.destroy_node()
+
+
+def test_a_node_that_is_closed_does_nothing_in_an_executor_that_goes_on(
+    ros: None, panda_parameters: dict[str, object]
+) -> None:
+    """Its diagnostics raised out of the executor of all nodes, once a publisher was destroyed."""
+    given = [Parameter(name, value=value) for name, value in panda_parameters.items()]
+    node = KinoptNode(namespace="closed", parameter_overrides=given)
+    assert any(node.timers)
+    node.close()
+    assert not any(node.timers)
+    node.destroy_node()

@@ -36,6 +36,13 @@ def test_the_list(capsys: pytest.CaptureFixture[str]) -> None:
         assert name in out
 
 
+def test_the_list_for_machines(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["objective", "--list", "--json"]) == 0
+    kinds = json.loads(capsys.readouterr().out)["costs"]
+    assert [kind["cost"] for kind in kinds] == list(cost_names())
+    assert all(kind["units"] and kind["what it is"] for kind in kinds)
+
+
 @pytest.mark.parametrize(
     ("text", "arguments", "said"),
     [
