@@ -29,6 +29,7 @@ from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.lifecycle import ManagedNode
 from kinopt_ros.ros.messages.conversions import error_message
 from kinopt_ros.ros.messages.qos import EACH_ONE, QUEUED
+from kinopt_ros.ros.messages.stamps import nanoseconds
 from kinopt_ros.ros.motion.controllers import Controllers, unheard
 from kinopt_ros.ros.motion.joining import joined
 from kinopt_ros.ros.motion.last_look import LastLook
@@ -409,7 +410,7 @@ class KinoptNode(ManagedNode):
         )
 
     def _take_joint_state(self, message: Any) -> None:
-        stamp = message.header.stamp.sec * 10**9 + message.header.stamp.nanosec
+        stamp = nanoseconds(message.header.stamp)
         try:
             self._shared.joint_states.update(message, stamp, self.get_clock().now().nanoseconds)
         except InvalidStateError as error:

@@ -410,6 +410,42 @@ def test_a_target_that_waited_through_an_emergency_stop_is_dropped() -> None:
     assert second.status.code == Status.EMERGENCY_STOP
 
 
+def test_a_target_that_lay_unread_through_an_emergency_stop_is_dropped() -> None:
+    """A request of 100,000 poses kept the executor from reading it for 2 s: the robot moved after the stop's end."""
+    output = MotionOutput(Published(), Trusting())
+    came = time.time_ns()
+    output.halt("the emergency stop")
+    output.release()
+    topic = Unready(output)
+    topic.robot.must_wait = lambda *given: False
+    topic.take(PoseStamped(), {"received_timestamp": came})
+    topic._worker.shutdown()
+    (report,) = topic.reports
+    assert report.status.code == Status.EMERGENCY_STOP
+    assert not topic.planned.is_set()
+
+
+@pytest.mark.parametrize("info", [None, {"received_timestamp": 0}, {"received_timestamp": 2**62}])
+def test_a_target_of_which_nobody_says_when_it_came_comes_now(info: Any) -> None:
+    output = MotionOutput(Published(), Trusting())
+    output.halt("the emergency stop")
+    output.release()
+    topic = Unready(output)
+    topic.robot.must_wait = lambda *given: False
+    topic.take(PoseStamped(), info)
+    topic._worker.shutdown()
+    assert topic.planned.is_set()
+
+
+def test_what_came_before_a_stop_is_of_before_it_however_late_it_is_read() -> None:
+    output = MotionOutput(Published(), Trusting())
+    assert output.stops_before(3.0) == 0
+    output.halt("the emergency stop")
+    output.halt("the emergency stop")
+    assert output.stops_before(0.0) == output.stops == 2
+    assert output.stops_before(3.0) != 2
+
+
 def test_a_stop_tells_controllers_whose_goals_have_lost_the_robot() -> None:
     """Such a goal was cancelled, but the controller may have refused that."""
     told: list[bool] = []

@@ -348,7 +348,7 @@ def test_a_motion_of_a_marker_leaves_other_controllers_alone() -> None:
     executions = Executions(context, world.output, controllers)
     ends: queue.SimpleQueue[Any] = queue.SimpleQueue()
     shown = ShownMotion(trajectory_message(planned.trajectory, "panda_link0"), asked)
-    executions.begin(shown, ends.put)
+    executions.begin(shown, ends.put, world.output.stops)
     assert ends.get(timeout=60.0).code == Status.SUCCESS
     executions.close()
     assert not lost

@@ -2,7 +2,8 @@
 
 from __future__ import annotations  # rclpy of Jazzy has classes that are not generic at run time
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
 from typing import Any
 
 LATEST = 2**31 - 10**6
@@ -10,6 +11,22 @@ LATEST = 2**31 - 10**6
 end, in January 2038."""
 SAY_SECONDS = 5.0
 """Least time between two lines in the log about a clock, s."""
+
+
+def nanoseconds(stamp: Any) -> int:
+    """Return a builtin_interfaces/Time in ns."""
+    return int(stamp.sec * 10**9 + stamp.nanosec)
+
+
+def seconds_unread(info: Mapping[str, Any] | None) -> float:
+    """Return how long ago a message came, s: a busy executor reads it when others have come long since.
+
+    Args:
+        info: what rclpy tells callbacks of it (``MessageInfo``). 0 s where that is None, or the middleware says
+            nothing.
+    """
+    came = info["received_timestamp"] if info else 0  # by the system's clock, whatever the node's is
+    return max(time.time_ns() - came, 0) / 1e9 if came else 0.0
 
 
 def wrong_time(stamp: Any) -> str:

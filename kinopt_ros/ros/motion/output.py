@@ -1,6 +1,7 @@
 """Each joint has one owner at a time: whoever asked last for a motion of it. Motions go to ~/joint_trajectory, or to
 controllers' actions, through here and no other way, and each is looked at once more right before (``last_look.py``)."""
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -155,6 +156,8 @@ class MotionOutput:
         """Those that nobody has taken away, no two of the same joint."""
         self._halted = False
         self._stops = 0
+        self._stopped = -math.inf
+        """When the last of them came, s of the steady clock."""
         self._closed: ClosedError | None = None
         """Why nothing may move; None: it may."""
         self._published: tuple[Published, ...] = ()
@@ -201,6 +204,12 @@ class MotionOutput:
         stop that came and went meanwhile ends it, too (see ``claim``)."""
         return self._stops
 
+    def stops_before(self, unread: float) -> int:
+        """Return ``stops`` as of when a message came that has lain unread for so long (s): at least another number
+        than now, if a stop came since."""
+        with self._lock:
+            return self._stops - (time.monotonic() - unread < self._stopped)
+
     def halt(self, owner: str, lasting: bool = True) -> Stop:
         """End every motion. Return the right to publish stops.
 
@@ -212,6 +221,7 @@ class MotionOutput:
         with self._lock:
             self._halted |= lasting
             self._stops += 1
+            self._stopped = time.monotonic()
             before, self._rights = self._rights, (stop,)
         _tell(before, owner)
         return stop

@@ -12,6 +12,7 @@ from kinopt_ros.planning.servo.setup import ServoSetup
 from kinopt_ros.planning.servo.velocity import Wanted, velocity_for_twist
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import matrices_from_poses
+from kinopt_ros.ros.messages.stamps import nanoseconds
 from kinopt_ros.scene.tool_frames import Tip, object_frame, tool_frames
 from kinopt_ros.trajectory.braking import MotionState
 
@@ -66,12 +67,13 @@ def twist_command(
     """Read geometry_msgs/TwistStamped.
 
     Raises:
-        KinoptError: a number that is not finite, or a frame that nobody knows.
+        KinoptError: a number that is not finite, a frame that nobody knows, or it is old.
     """
     linear, angular = message.twist.linear, message.twist.angular
     twist = np.array([linear.x, linear.y, linear.z, angular.x, angular.y, angular.z])
     if not np.isfinite(twist).all():
         raise InvalidGoalError(f"twist must be 6 finite numbers, not {twist.tolist()}")
+    _check_is_recent(context, TWIST, message, arrived, "servo.timeout")
     axes = _frame(context, setup, message.header.frame_id, q)
     return TwistCommand(TWIST, arrived + _ns(context, "servo.timeout"), twist, axes)
 
@@ -87,12 +89,13 @@ def target_command(
     """Read geometry_msgs/PoseStamped; ``before``: the command until now, of whose stream it may be.
 
     Raises:
-        KinoptError: no pose, or a frame that nobody knows.
+        KinoptError: no pose, a frame that nobody knows, or it is old.
     """
     pose = matrices_from_poses([message.pose], "pose")[0]
+    _check_is_recent(context, TARGET, message, arrived, "servo.target_timeout")
     frame = _frame(context, setup, message.header.frame_id, q)
     T_base_target = setup.T_base_frame(q, frame.link, frame.T_link_tip) @ pose
-    stamp = message.header.stamp.sec * 10**9 + message.header.stamp.nanosec
+    stamp = nanoseconds(message.header.stamp)
     # What the sender says is when the target is there; where it says nothing, or something else, arrival has to do.
     time = stamp if abs(stamp - arrived) < _SAME_CLOCK else arrived
     if isinstance(before, TargetCommand):
@@ -102,6 +105,18 @@ def target_command(
     tolerance = context.parameter("ik.position_tolerance"), context.parameter("ik.orientation_tolerance")
     ends = arrived + _ns(context, "servo.target_timeout")
     return TargetCommand(TARGET, ends, target, context.parameter("servo.gain"), tolerance)
+
+
+def _check_is_recent(context: Context, name: str, message: Any, arrived: int, parameter: str) -> None:
+    """Raise InvalidGoalError if a command is stamped before what it would hold for: it lay somewhere, and what was
+    wanted then is not wanted now. (moveit_servo does so, too.)"""
+    stamp = nanoseconds(message.header.stamp)
+    age, allowed = (arrived - stamp) / 1e9, context.parameter(parameter)
+    if stamp and age > allowed:
+        raise InvalidGoalError(
+            f"~/{name} is stamped {age:.2f} s before it came; allowed is {allowed:g} s (parameter {parameter}). Set "
+            "the sender's clock as the node's, or leave the stamp at 0"
+        )
 
 
 def _frame(context: Context, setup: ServoSetup, name: str, q: Annotated[Float64, "nq"]) -> Tip:

@@ -47,12 +47,17 @@ class Executions:
         self._workers = ThreadPoolExecutor(max_workers=THREADS, thread_name_prefix="marker_motion")
         controllers.needed_by(self._needs)
 
-    def begin(self, motion: ShownMotion, ended: Callable[[StatusMsg], None]) -> None:
+    def stops_before(self, unread: float) -> int:
+        """Return how many emergency stops there were when a message came, as ``MotionOutput``."""
+        return self._output.stops_before(unread)
+
+    def begin(self, motion: ShownMotion, ended: Callable[[StatusMsg], None], stops: int) -> None:
         """Execute a motion as it is shown. Returns at once; on the executor's thread.
 
         Args:
             motion: what is shown.
             ended: called with how it ended, on another thread.
+            stops: emergency stops when it was asked for.
 
         Raises:
             KinoptError: the robot may not move.
@@ -73,7 +78,7 @@ class Executions:
         def check() -> None:
             check_is_at(robot, self._context.joint_states.of(robot), problem.start, variables.tolist())
 
-        claim = self._output.claim("an interactive marker", run.lost, joints=joints, check=check)
+        claim = self._output.claim("an interactive marker", run.lost, stops, joints, check=check)
         with self._lock:
             self._running[run] = chosen
 

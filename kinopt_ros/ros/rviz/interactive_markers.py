@@ -26,6 +26,7 @@ from kinopt_ros.robot.silence import silence
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import error_message
 from kinopt_ros.ros.messages.robot_markers import robot_drawing, text_marker
+from kinopt_ros.ros.messages.stamps import seconds_unread
 from kinopt_ros.ros.motion.controllers import Controllers
 from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.robot.loader import LoadedRobot
@@ -159,14 +160,15 @@ class InteractiveMarkers:
             log_defect(self._context.node.get_logger(), f"in {NAME}/get_interactive_markers", error)
             return type(response)()
 
-    def _take(self, feedback: Any) -> None:
+    def _take(self, feedback: Any, info: Any = None) -> None:
         """Do what a client has done."""
         try:
             self._server.take(feedback, shared=self._is_stop(feedback))
             if feedback.event_type == feedback.POSE_UPDATE:
                 self._moved(feedback.marker_name, feedback.pose)
             elif feedback.event_type == feedback.MENU_SELECT:
-                self._selected(feedback.marker_name, feedback.menu_entry_id)
+                stops = self._executions.stops_before(seconds_unread(info))
+                self._selected(feedback.marker_name, feedback.menu_entry_id, stops)
         except Exception as error:  # nothing leaves a callback
             self._refuse(error)
         if self._flush_timer.is_canceled():
@@ -192,7 +194,7 @@ class InteractiveMarkers:
             raise InvalidRequestError(f"there is no marker {quoted(name)} any more")
         return tip
 
-    def _selected(self, name: str, number: int) -> None:
+    def _selected(self, name: str, number: int, stops: int) -> None:
         if name.startswith(PREFIX):
             id = name.removeprefix(PREFIX)
             if not self._objects.has(id, number):
@@ -213,19 +215,19 @@ class InteractiveMarkers:
             return
         self._context.gate.check()
         try:
-            self._do(tip, action, word)
+            self._do(tip, action, word, stops)
         except KinoptError as error:
             tip.show_text(str(error), False)
             raise
 
-    def _do(self, tip: TipMarker, action: Action, word: str) -> None:
+    def _do(self, tip: TipMarker, action: Action, word: str, stops: int) -> None:
         match action:
             case Action.SOLVE:
                 tip.solve()
             case Action.PLAN:
                 tip.plan()
             case Action.EXECUTE:
-                self._execute(tip)
+                self._execute(tip, stops)
             case Action.RANDOM:
                 changes = tip.changes
                 self._work(tip, lambda: tip.go_anywhere(changes))
@@ -252,7 +254,7 @@ class InteractiveMarkers:
         for tip in self._tips.values():
             tip.go_on_later()
 
-    def _execute(self, tip: TipMarker) -> None:
+    def _execute(self, tip: TipMarker, stops: int) -> None:
         motion = tip.take_motion()
         if motion is None:
             raise InvalidRequestError(
@@ -266,7 +268,7 @@ class InteractiveMarkers:
             self._report(status, tip.group)
 
         try:
-            self._executions.begin(motion, ended)
+            self._executions.begin(motion, ended, stops)
         except KinoptError as error:
             tip.ended(error_message(error))  # its way goes, too: there is no plan any more
             raise

@@ -29,6 +29,7 @@ from kinopt_ros.problems.builder import resolve_chain
 from kinopt_ros.robot.variables import one_variable_each
 from kinopt_ros.ros.context import Context, assumed_default, moving
 from kinopt_ros.ros.messages.conversions import said, sentence_of, status_message, trajectory_message
+from kinopt_ros.ros.messages.stamps import seconds_unread
 from kinopt_ros.ros.motion.last_look import (
     PlannedFor,
     check_can_be_left,
@@ -137,13 +138,13 @@ class ServoTopic:
         self._thread = threading.Thread(target=self._run, name="servo", daemon=True)
         self._thread.start()
 
-    def take_twist(self, message: Any) -> None:
+    def take_twist(self, message: Any, info: Any = None) -> None:
         """Take geometry_msgs/TwistStamped."""
-        self._take(TWIST, message)
+        self._take(TWIST, message, info)
 
-    def take_target(self, message: Any) -> None:
+    def take_target(self, message: Any, info: Any = None) -> None:
         """Take geometry_msgs/PoseStamped."""
-        self._take(TARGET, message)
+        self._take(TARGET, message, info)
 
     def announce_emergency(self, stopped: bool, sentence: str) -> None:
         """Publish on ~/servo/status that there is an emergency stop, or no longer.
@@ -166,8 +167,9 @@ class ServoTopic:
 
     # On the executor's thread, and on others.
 
-    def _take(self, name: str, message: Any) -> None:
-        arrived, stops = self._now(), self._output.stops
+    def _take(self, name: str, message: Any, info: Any) -> None:
+        unread = seconds_unread(info)
+        arrived, stops = self._now() - round(1e9 * unread), self._output.stops_before(unread)
         with self._wake:
             self._incoming = name, message, arrived, stops
             self._wake.notify_all()

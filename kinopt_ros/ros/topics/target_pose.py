@@ -39,6 +39,7 @@ from kinopt_ros.ros.messages.conversions import (
     status_message,
     trajectory_message,
 )
+from kinopt_ros.ros.messages.stamps import seconds_unread
 from kinopt_ros.ros.motion.last_look import (
     AWAY,
     PlannedFor,
@@ -112,11 +113,12 @@ class TargetPoseTopic:
         """The target that waits, and how many emergency stops there were when it came."""
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="target_pose")
 
-    def take(self, target: Any) -> None:
+    def take(self, target: Any, info: Any = None) -> None:
         """Move there, on a thread of its own. Of targets that come meanwhile the newest counts."""
+        stops = self._output.stops_before(seconds_unread(info))
         with self._lock:
             idle = self._newest is None
-            self._newest = target, self._output.stops
+            self._newest = target, stops
         if idle:
             self._worker.submit(self._next)
 

@@ -44,8 +44,8 @@ def test_a_plan_from_where_the_robot_is_no_longer_ends_no_motion(away: float) ->
     motion = ShownMotion(JointTrajectory(joint_names=names, points=points), asked)
     if away:
         with pytest.raises(StartStateError, match="the motion starts with 'panda_joint1'"):
-            executions.begin(motion, lambda status: None)
+            executions.begin(motion, lambda status: None, 0)
     else:
-        executions.begin(motion, lambda status: None)
+        executions.begin(motion, lambda status: None, 0)
     assert other.holds is bool(away)
     assert lost == ([] if away else ["an interactive marker"])
