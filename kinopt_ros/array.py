@@ -9,9 +9,9 @@ from dataclasses import fields
 from typing import Any, Self, TypeAlias, cast
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from kinopt_ros.errors import InvalidRequestError, shown
+from kinopt_ros.errors import InvalidRequestError, KinoptError, shown
 
 Float64: TypeAlias = NDArray[np.float64]
 Int64: TypeAlias = NDArray[np.int64]
@@ -54,6 +54,28 @@ def taken_over(instance: object, *names: str) -> None:
             array = array.copy()
             object.__setattr__(instance, name, array)
         frozen(array)
+
+
+def as_numbers(given: ArrayLike, what: str, error: type[KinoptError]) -> Float64:
+    """Return a float64 copy; raise the error given if it is no array of real numbers."""
+    try:
+        array = np.array(given)
+        if array.dtype.kind in "fiu":
+            return array.astype(np.float64, copy=False)
+        shown = f"an array of {array.dtype}"
+    except (TypeError, ValueError, OverflowError):  # ragged, or whole numbers beyond any float
+        shown = "no regular array"
+    raise error(f"{what} must be an array of real numbers; it is {shown}")
+
+
+def with_arrays(instance: object, error: type[KinoptError], *names: str) -> None:
+    """Make arrays of what a frozen dataclass was given as lists, and read-only ones of all (``taken_over``); raise the
+    error given if one is no array of real numbers."""
+    for name in names:
+        given = getattr(instance, name)
+        if given is not None and not isinstance(given, np.ndarray):
+            object.__setattr__(instance, name, as_numbers(given, name, error))
+    taken_over(instance, *names)
 
 
 class Immutable:

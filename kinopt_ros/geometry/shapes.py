@@ -5,11 +5,11 @@ nothing is repaired. Arrays are taken over and become read-only; views are copie
 """
 
 from dataclasses import dataclass
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
-from kinopt_ros.array import Float64, Immutable, Int64, taken_over
+from kinopt_ros.array import Float64, Immutable, Int64, as_numbers, taken_over, with_arrays
 from kinopt_ros.errors import InvalidShapeError, shown
 
 LARGEST = 1e4
@@ -89,7 +89,13 @@ class Mesh(Immutable):
     """Indices of vertices, counter-clockwise as seen from outside."""
 
     def __post_init__(self) -> None:
+        with_arrays(self, InvalidShapeError, "vertices")
         _points("mesh", "vertices", self.vertices)
+        given: Any = self.triangles
+        if not isinstance(given, np.ndarray):
+            numbers = as_numbers(given, "triangles", InvalidShapeError)
+            whole = ((numbers == numbers.round()) & (np.abs(numbers) < 2**53)).all()
+            object.__setattr__(self, "triangles", numbers.astype(np.int64) if whole else numbers)
         triangles = self.triangles
         if triangles.dtype.kind not in "iu" or triangles.ndim != 2 or triangles.shape[1:] != (3,):
             raise InvalidShapeError(
@@ -101,7 +107,7 @@ class Mesh(Immutable):
             raise InvalidShapeError(
                 f"triangles of a mesh name vertices {triangles.min()} to {triangles.max()}; it has {len(self.vertices)}"
             )
-        taken_over(self, "vertices", "triangles")
+        taken_over(self, "triangles")
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +122,7 @@ class HeightMap(Immutable):
 
     def __post_init__(self) -> None:
         _lengths("height map", resolution=self.resolution)
+        with_arrays(self, InvalidShapeError, "heights")
         heights = self.heights
         if heights.dtype != np.float64 or heights.ndim != 2 or min(heights.shape) < 2:
             raise InvalidShapeError(
@@ -124,7 +131,6 @@ class HeightMap(Immutable):
         if heights.size > MAX_POINTS:
             raise InvalidShapeError(f"a height map has {heights.size} points; allowed are {MAX_POINTS}")
         _finite("height map", "heights", heights)
-        taken_over(self, "heights")
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,8 +142,8 @@ class PointCloud(Immutable):
 
     def __post_init__(self) -> None:
         _lengths("point cloud", radius=self.radius)
+        with_arrays(self, InvalidShapeError, "points")
         _points("point cloud", "points", self.points)
-        taken_over(self, "points")
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,6 +155,7 @@ class Octomap(Immutable):
     """Edge lengths."""
 
     def __post_init__(self) -> None:
+        with_arrays(self, InvalidShapeError, "centers", "sizes")
         _points("octomap", "centers", self.centers)
         if self.sizes.dtype != np.float64 or self.sizes.shape != (len(self.centers),):
             raise InvalidShapeError(
@@ -160,7 +167,6 @@ class Octomap(Immutable):
             raise InvalidShapeError(
                 f"an octomap has a voxel of size {self.sizes.min():g}; allowed is at least {SMALLEST:g} m"
             )
-        taken_over(self, "centers", "sizes")
 
 
 Primitive: TypeAlias = Sphere | Box | Cylinder | Cone | Capsule | Plane

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import numpy as np
 
-from kinopt_ros.array import Bool, Float64, Int64
+from kinopt_ros.array import Bool, Float64, Int64, as_numbers
 from kinopt_ros.errors import (
     InvalidGoalError,
     InvalidRequestError,
@@ -115,6 +115,7 @@ def frame_jacobian(
     """
     if frame not in FRAMES:
         raise UnknownFrameError(frame, FRAMES)
+    q = as_numbers(q, "q", InvalidStateError)
     if q.shape != (robot.nq,) or not np.isfinite(q).all():
         raise InvalidStateError(f"q must be {robot.nq} finite numbers; it has shape {q.shape}")
     chain = chain_between(robot, base_link, tip_link)

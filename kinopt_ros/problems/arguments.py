@@ -5,10 +5,8 @@ from collections.abc import Collection
 from typing import SupportsIndex
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from kinopt_ros.array import Float64, taken_over
-from kinopt_ros.errors import InvalidRequestError, KinoptError, shown
+from kinopt_ros.errors import InvalidRequestError, shown
 from kinopt_ros.scene.scene import Scene
 
 
@@ -48,28 +46,6 @@ def as_number(given: float, what: str) -> float:
         except OverflowError:  # Python's own are of any size
             pass
     raise InvalidRequestError(f"{what} is {shown(given)}; allowed is a number")
-
-
-def as_numbers(given: ArrayLike, what: str, error: type[KinoptError]) -> Float64:
-    """Return a float64 copy; raise the error given if it is no array of real numbers."""
-    try:
-        array = np.array(given)
-        if array.dtype.kind in "fiu":
-            return array.astype(np.float64, copy=False)
-        shown = f"an array of {array.dtype}"
-    except (TypeError, ValueError, OverflowError):  # ragged, or whole numbers beyond any float
-        shown = "no regular array"
-    raise error(f"{what} must be an array of real numbers; it is {shown}")
-
-
-def with_arrays(instance: object, error: type[KinoptError], *names: str) -> None:
-    """Make arrays of what a frozen dataclass was given as lists, and read-only ones of all (``taken_over``); raise the
-    error given if one is no array of real numbers."""
-    for name in names:
-        given = getattr(instance, name)
-        if given is not None and not isinstance(given, np.ndarray):
-            object.__setattr__(instance, name, as_numbers(given, name, error))
-    taken_over(instance, *names)
 
 
 def as_names(given: Collection[str], what: str) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import ArrayLike
 
-from kinopt_ros.array import Float64
+from kinopt_ros.array import Float64, as_numbers
 from kinopt_ros.errors import (
     InvalidGoalError,
     InvalidRequestError,
@@ -17,15 +17,7 @@ from kinopt_ros.errors import (
 )
 from kinopt_ros.kinematics.forward import chain_pose
 from kinopt_ros.kinematics.se3 import inverse
-from kinopt_ros.problems.arguments import (
-    as_flag,
-    as_names,
-    as_number,
-    as_numbers,
-    as_scene,
-    as_whole,
-    as_word,
-)
+from kinopt_ros.problems.arguments import as_flag, as_names, as_number, as_scene, as_whole, as_word
 from kinopt_ros.problems.chains import default_group, resolve_chain, resolve_joints
 from kinopt_ros.problems.ik import (
     MIN_SEPARATION,

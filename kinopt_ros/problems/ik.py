@@ -8,11 +8,10 @@ from typing import Annotated, TypeAlias
 
 import numpy as np
 
-from kinopt_ros.array import Float64, Immutable, taken_over
+from kinopt_ros.array import Float64, Immutable, taken_over, with_arrays
 from kinopt_ros.errors import InvalidGoalError
 from kinopt_ros.kinematics.pose_errors import Free
 from kinopt_ros.pauses import OutOfTime
-from kinopt_ros.problems.arguments import with_arrays
 from kinopt_ros.problems.pose_weights import PoseWeights
 from kinopt_ros.problems.preferences.base import Preference
 from kinopt_ros.problems.preferences.posture import Posture

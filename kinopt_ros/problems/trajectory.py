@@ -6,10 +6,9 @@ from typing import Annotated, TypeAlias
 
 import numpy as np
 
-from kinopt_ros.array import Float64, Immutable, taken_over
+from kinopt_ros.array import Float64, Immutable, taken_over, with_arrays
 from kinopt_ros.errors import InvalidGoalError
 from kinopt_ros.pauses import OutOfTime
-from kinopt_ros.problems.arguments import with_arrays
 from kinopt_ros.problems.constraints.base import PathConstraint
 from kinopt_ros.problems.ik import GRACE, PoseTarget
 from kinopt_ros.scene.scene import Scene

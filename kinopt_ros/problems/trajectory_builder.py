@@ -7,9 +7,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from kinopt_ros.array import Float64
+from kinopt_ros.array import Float64, as_numbers
 from kinopt_ros.errors import InvalidGoalError, InvalidRequestError, InvalidStateError, shown
-from kinopt_ros.problems.arguments import as_number, as_numbers, as_scene, as_whole
+from kinopt_ros.problems.arguments import as_number, as_scene, as_whole
 from kinopt_ros.problems.chains import resolve_joints
 from kinopt_ros.problems.constraints.base import PathConstraint
 from kinopt_ros.problems.constraints.pose_along import PoseAlong

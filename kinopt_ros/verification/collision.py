@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
-from kinopt_ros.array import Bool, Float64
+from kinopt_ros.array import Bool, Float64, as_numbers
 from kinopt_ros.collision.adjacency import adjacent_pairs
 from kinopt_ros.errors import InvalidStateError, shortened
 from kinopt_ros.pauses import Pause, go_on
-from kinopt_ros.problems.arguments import as_number, as_numbers, check_is_scene
+from kinopt_ros.problems.arguments import as_number, check_is_scene
 from kinopt_ros.robot.memo import remembered
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.srdf_line import disable_collisions

@@ -1,5 +1,7 @@
 """Jacobians in three frames against Pinocchio, and joint velocities that keep what they promise."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -60,6 +62,14 @@ def test_pinocchio_agrees_in_every_frame() -> None:
             np.testing.assert_allclose(
                 frame_jacobian(robot, robot.root_link, TIP, ARM, q, ours).J, J[:, order], atol=1e-12
             )
+
+
+def test_a_configuration_may_be_a_list() -> None:
+    q: Any = PANDA.default_q.tolist()
+    J = frame_jacobian(PANDA, BASE, TIP, ARM, PANDA.default_q).J
+    np.testing.assert_array_equal(frame_jacobian(PANDA, BASE, TIP, ARM, q).J, J)
+    with pytest.raises(InvalidStateError, match="array of real numbers"):
+        frame_jacobian(PANDA, BASE, TIP, ARM, ["a", *q[1:]])
 
 
 @pytest.mark.parametrize("name", sorted(ROBOTS))
