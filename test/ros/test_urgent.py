@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,7 +18,6 @@ from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Pose
 from rclpy.action import ActionClient
 from rclpy.action.server import ActionServer, CancelResponse, GoalResponse
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile
@@ -26,6 +25,7 @@ from rosgraph_msgs.msg import Clock
 from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
 from support.looks import Trusting, Unwatched
+from support.served import LONG, Gate, Served
 from trajectory_msgs.msg import JointTrajectory
 
 from kinopt_msgs.action import OptimizeTrajectory
@@ -44,59 +44,7 @@ from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.node import KinoptNode
 from kinopt_ros.ros.serving.goal_server import GoalServer
 from kinopt_ros.ros.serving.retries import Retries
-from kinopt_ros.ros.serving.urgent import RestExecutor, UrgentExecutor
 from kinopt_ros.status import Status
-
-LONG = 60.0
-"""Time that no test waits unless it fails, s."""
-
-
-class Served:
-    """A node with both executors on threads of their own, and a client."""
-
-    def __init__(self, name: str) -> None:
-        self.node = Node(name)
-        self.urgent = UrgentExecutor(self.node)
-        self.rest = RestExecutor(self.node, self.urgent)
-        self.client = Node(f"{name}_client")
-        self._executor = SingleThreadedExecutor()
-        self._executor.add_node(self.client)
-        self._over = threading.Event()
-        self._threads = [
-            threading.Thread(target=self._serve, args=(executor,)) for executor in (self.rest, self.urgent)
-        ]
-
-    def _serve(self, executor: SingleThreadedExecutor) -> None:
-        while not self._over.is_set():
-            executor.spin_once(timeout_sec=0.1)
-
-    def start(self) -> None:
-        """Serve from now on."""
-        for thread in self._threads:
-            thread.start()
-
-    def until(self, condition: Callable[[], Any]) -> None:
-        """Let the client hear until a condition holds."""
-        end = time.monotonic() + LONG
-        while not condition():
-            assert time.monotonic() < end
-            self._executor.spin_once(timeout_sec=0.05)
-
-    def pause(self, seconds: float) -> None:
-        """Let the client hear for some time."""
-        end = time.monotonic() + seconds
-        self.until(lambda: time.monotonic() >= end)
-
-    def close(self) -> None:
-        """End all."""
-        self._over.set()
-        for thread in self._threads:
-            if thread.is_alive():  # a test may fail before
-                thread.join()
-        for executor in (self.rest, self.urgent, self._executor):
-            executor.shutdown(timeout_sec=0.0)
-        self.node.destroy_node()
-        self.client.destroy_node()
 
 
 @pytest.fixture
@@ -105,19 +53,6 @@ def served(ros: None) -> Iterator[Served]:
     one = Served("served_twice")
     yield one
     one.close()
-
-
-class Gate:
-    """A callback that lasts until it is let go."""
-
-    def __init__(self) -> None:
-        self.entered = threading.Event()
-        self.open = threading.Event()
-
-    def pass_through(self, *given: Any) -> Any:
-        self.entered.set()
-        assert self.open.wait(LONG)
-        return given[-1] if given else None
 
 
 def test_simulated_time_passes_while_the_rest_is_at_work(ros: None) -> None:
@@ -167,6 +102,7 @@ class Ending:
 
     def __init__(self, served: Served) -> None:
         self.handles: list[Any] = []
+        self.early: list[bytes] = []
         self.accepting = Gate()
         self.accepting.open.set()
         self.server = GoalServer(
@@ -178,6 +114,7 @@ class Ending:
             handle_accepted_callback=self._accept,
             cancel_callback=self._cancel,
             urgent=served.urgent,
+            cancel_early=self.early.extend,
         )
 
     def _accept(self, handle: Any) -> None:

@@ -85,6 +85,7 @@ class OptimizeTrajectoryAction:
         self._goals: KeptGoals[_Goal] = KeptGoals(
             context, urgent, OptimizeTrajectory, f"~/{NAME}", lambda goals, handle: _Goal(self, goals, handle)
         )
+        output.after_stops(lambda: self._goals.tell_unread(_Goal.come_before_a_stop))
 
     def close(self) -> None:
         """End all goals, so that nobody waits for a result for ever."""
@@ -109,8 +110,6 @@ class _Goal(KeptGoal):
         self._told = -FEEDBACK_SECONDS
         self._stages: set[str] = set()
         """Stages that the client was told of."""
-        self._stops: int | None = None
-        """Emergency stops before it came."""
 
     def begin(self) -> None:
         """Put the goal in line, at once or as soon as what it needs is known."""

@@ -161,6 +161,7 @@ class MotionOutput:
         self._closed: ClosedError | None = None
         """Why nothing may move; None: it may."""
         self._published: tuple[Published, ...] = ()
+        self._unread: list[Callable[[], None]] = []
 
     @property
     def published(self) -> tuple[Published, ...]:
@@ -209,6 +210,15 @@ class MotionOutput:
         than now, if a stop came since."""
         with self._lock:
             return self._stops - (time.monotonic() - unread < self._stopped)
+
+    def after_stops(self, call: Callable[[], None]) -> None:
+        """Have something called after each stop: by whom requests are taken that may lie unread, and come before it."""
+        self._unread.append(call)
+
+    def stopped(self) -> None:
+        """Call what is to be called after a stop. On the thread of who stops."""
+        for call in self._unread:
+            call()
 
     def halt(self, owner: str, lasting: bool = True) -> Stop:
         """End every motion. Return the right to publish stops.

@@ -74,7 +74,9 @@ class MoveItActions:
 
     def add(self, type_: Any, name: str, make: Callable[[KeptGoals[MovingGoal], Any], MovingGoal]) -> None:
         """Offer an action."""
-        self._actions.append(KeptGoals(self.context, self.urgent, type_, name, make))
+        goals = KeptGoals(self.context, self.urgent, type_, name, make)
+        self._actions.append(goals)
+        self.output.after_stops(lambda: goals.tell_unread(MovingGoal.come_before_a_stop))
 
     @property
     def names(self) -> list[str]:
@@ -117,8 +119,16 @@ class MoveItActions:
             )
             return
         for goal in self._goals():
-            if goal.moves:
-                goal.stop(Status.PREEMPTED, f"{STOP_EVENT!r} came on trajectory_execution_event")
+            _stop_by_event(goal)
+        for action in self._actions:
+            action.tell_unread(_stop_by_event)
+        for goal in self._goals():  # one may have begun in between
+            _stop_by_event(goal)
+
+
+def _stop_by_event(goal: MovingGoal) -> None:
+    if goal.moves:
+        goal.stop(Status.PREEMPTED, f"{STOP_EVENT!r} came on trajectory_execution_event")
 
 
 class MovingGoal(KeptGoal):
@@ -135,7 +145,6 @@ class MovingGoal(KeptGoal):
         self.result = type_.Result()
         self._type = type_
         self._stops = actions.output.stops
-        """Emergency stops before it came."""
         self._run: MotionRun | None = None
         self._sends = False
         """Whether the robot may move by it already: then it ends when that stands."""

@@ -5,10 +5,10 @@ from __future__ import annotations  # rclpy of Jazzy has classes that are not ge
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
-from rclpy.action.server import CancelResponse, GoalResponse
+from rclpy.action.server import CancelResponse, GoalEvent, GoalResponse
 
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.qos import QUEUED
@@ -18,6 +18,8 @@ from kinopt_ros.ros.serving.reply import Pace
 from kinopt_ros.ros.serving.urgent import UrgentExecutor
 
 G = TypeVar("G", bound="KeptGoal")
+_ANOTHER = -1
+"""Number of emergency stops that there never are."""
 RESULT_SECONDS = 60
 """Time that a result is kept for clients to fetch, s."""
 
@@ -46,8 +48,8 @@ class KeptGoals(Generic[G]):
         self._make = make
         self._goals: dict[bytes, G] = {}
         """By the client's number; guarded by the server's lock, as the next one is."""
-        self._early: set[bytes] = set()
-        """Numbers of goals that were cancelled before they were taken."""
+        self._early: dict[bytes, Callable[[G], None]] = {}
+        """What goals are told that have not begun, by their numbers; guarded by the same lock."""
         self._taking, self.ending = Pace(), Pace()
         self.server = GoalServer(
             context.node,
@@ -62,6 +64,7 @@ class KeptGoals(Generic[G]):
             cancel_service_qos_profile=QUEUED,
             result_timeout=RESULT_SECONDS,
             urgent=urgent,
+            cancel_early=lambda numbers: self._tell_early(numbers, _cancelled),
         )
 
     @property
@@ -72,6 +75,17 @@ class KeptGoals(Generic[G]):
     def close(self) -> None:
         """End what was told to end, and nothing after that."""
         self.server.close()
+
+    def tell_unread(self, tell: Callable[[G], None]) -> None:
+        """Tell something to the goals that ROS has received and that have not begun, as the executor is at work: what
+        happens now comes after them. On any thread."""
+        self._tell_early(self.server.take_waiting(), tell)
+
+    def _tell_early(self, numbers: Sequence[bytes], tell: Callable[[G], None]) -> None:
+        with self.server.changing:
+            for number in numbers:
+                if number not in self._goals:  # else it is present, and told so by who stops
+                    self._early[number] = tell
 
     def forget(self, goal: G) -> None:
         """Remove a goal that has its result."""
@@ -92,10 +106,9 @@ class KeptGoals(Generic[G]):
             # After that: who ends all goals that are present must find none that has not begun, as ROS ends none.
             self._goals[goal.number] = goal
             self.server.listen(True)
-            cancelled = goal.number in self._early
-            self._early.discard(goal.number)
-        if cancelled:
-            goal.cancel()
+            tell = self._early.pop(goal.number, None)
+        if tell is not None:
+            tell(goal)
         goal.begin()
 
     def _cancel(self, handle: Any) -> CancelResponse:
@@ -105,9 +118,19 @@ class KeptGoals(Generic[G]):
         if goal is not None:
             self.server.afterwards(goal.cancel)
         elif handle.is_active:
-            self._early.add(number)
+            self._early[number] = _by_cancel
         # Also of a goal that has just ended otherwise: it then ends so.
         return CancelResponse.ACCEPT
+
+
+def _by_cancel(goal: KeptGoal) -> None:
+    goal.cancel()
+
+
+def _cancelled(goal: KeptGoal) -> None:
+    """Cancel a goal that ROS does not know to be cancelled."""
+    goal.handle._update_state(GoalEvent.CANCEL_GOAL)
+    goal.cancel()
 
 
 def number_of(handle: Any) -> bytes:
@@ -126,6 +149,8 @@ class KeptGoal(ABC):
         # A controller may say no while the motion is still being sent to it, on the same thread.
         self._lock = threading.RLock()
         self._ended = False
+        self._stops: int | None = None
+        """Number of emergency stops before it came; None: those before it begins."""
 
     @abstractmethod
     def begin(self) -> None:
@@ -134,6 +159,10 @@ class KeptGoal(ABC):
     @abstractmethod
     def cancel(self) -> None:
         """End the goal as cancelled, as soon as it may. Returns at once. On any thread."""
+
+    def come_before_a_stop(self) -> None:
+        """Take notice that an emergency stop came while it lay unread: it moves nothing."""
+        self._stops = _ANOTHER
 
     @property
     def is_over(self) -> bool:

@@ -135,6 +135,10 @@ class EmergencyStop:
         said = [self._stop_or_say(claim, motion) for motion in self._output.published]
         claim.give_up()
         said += [f"the controller {name} was told to stop" for name in told]
+        try:
+            self._output.stopped()
+        except Exception as error:  # a defect: say so; what moves has been stopped
+            log_defect(self._context.node.get_logger(), "after a stop", error)
         return "; ".join(dict.fromkeys(filter(None, said)))
 
     def _stop_or_say(self, claim: Stop, motion: Published) -> str:

@@ -11,7 +11,7 @@ class Goals(KeptGoals[Any]):
     """Without an action."""
 
     def __init__(self) -> None:
-        self._goals, self._early = {}, set()
+        self._goals, self._early = {}, {}
         self._make = lambda goals, handle: SimpleNamespace(number=b"1", begin=lambda: None)
         self.server: Any = SimpleNamespace(changing=threading.Lock(), listen=lambda goals: None)
 

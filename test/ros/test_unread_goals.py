@@ -1,0 +1,176 @@
+"""Goals that lie unread while the executor is at work, and cancels and stops that come after them.
+
+Nothing here measures time: the executor is held back until the test lets it go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from action_msgs.msg import GoalStatus
+from action_msgs.srv import CancelGoal
+from rclpy.action import ActionClient
+from std_srvs.srv import Trigger
+from support.looks import Trusting
+from support.served import Gate, Served
+
+from kinopt_msgs.action import OptimizeTrajectory
+from kinopt_ros.ros.motion.output import EmergencyStopError, MotionOutput
+from kinopt_ros.ros.serving.kept_goals import KeptGoal, KeptGoals
+from kinopt_ros.ros.topics.emergency_stop import EmergencyStop
+
+ACTION = "unread/optimize_trajectory"
+
+
+class Goal(KeptGoal):
+    """Succeeds as soon as it begins, where the robot may move by it, unless it waits for its end."""
+
+    def begin(self) -> None:
+        made.append(self)
+        if self.is_over or waits:
+            return
+        try:
+            output[0].claim("a goal", lambda owner: None, self._stops)
+        except EmergencyStopError:
+            self.end(OptimizeTrajectory.Result(), self.handle.abort, 0)
+            return
+        self.end(OptimizeTrajectory.Result(), self.handle.succeed, 0)
+
+    def cancel(self) -> None:
+        cancelled = self.handle.canceled if self.handle.is_cancel_requested else self.handle.abort
+        self.end(OptimizeTrajectory.Result(), cancelled, 0)
+
+
+made: list[Goal] = []
+waits: list[bool] = []
+output: list[MotionOutput] = []
+
+
+class World:
+    """An action whose node is at work, and a client of it."""
+
+    def __init__(self) -> None:
+        self.served = Served("unread")
+        self.gate = Gate()
+        node = self.served.node
+        node.create_service(Trigger, "~/slow", self.gate.pass_through)
+        context: Any = SimpleNamespace(
+            node=node, statistics=SimpleNamespace(record=lambda *given: None), joint_states=None
+        )
+        self.goals: KeptGoals[Goal] = KeptGoals(
+            context, self.served.urgent, OptimizeTrajectory, "~/optimize_trajectory", Goal
+        )
+        output[:] = [MotionOutput(SimpleNamespace(publish=lambda message: None), Trusting())]
+        output[0].after_stops(lambda: self.goals.tell_unread(Goal.come_before_a_stop))
+        self.stop = EmergencyStop(context, output[0], lambda *said: None, list, lambda: None)
+        client = self.served.client
+        self.slow = client.create_client(Trigger, "unread/slow")
+        self.cancels = client.create_client(CancelGoal, f"{ACTION}/_action/cancel_goal")
+        self.actions = ActionClient(client, OptimizeTrajectory, ACTION)
+        self.served.start()
+        self.served.until(
+            lambda: (
+                self.actions.server_is_ready()
+                and self.slow.service_is_ready()
+                and self.cancels.service_is_ready()
+            )
+        )
+
+    def send(self) -> Any:
+        return self.actions.send_goal_async(OptimizeTrajectory.Goal())
+
+    def be_at_work(self) -> None:
+        """Have the executor at work until the gate is opened."""
+        self.slow.call_async(Trigger.Request())
+        self.served.until(self.gate.entered.is_set)
+
+    def until_received(self) -> None:
+        """Wait until ROS has received a goal that nobody has begun; taking it is what is tested."""
+        self.served.until(lambda: self.goals.server.take_waiting())
+
+    def status(self, sent: Any) -> int:
+        """Let the executor go on; return how a goal has ended."""
+        self.gate.open.set()
+        self.served.until(sent.done)
+        result = sent.result().get_result_async()
+        self.served.until(result.done)
+        return int(result.result().status)
+
+
+@pytest.fixture
+def world(ros: None) -> Iterator[World]:
+    made.clear()
+    waits.clear()
+    one = World()
+    yield one
+    one.gate.open.set()
+    one.goals.close()
+    one.actions.destroy()
+    one.served.close()
+
+
+def test_what_was_taken_early_begins_once(world: World) -> None:
+    world.be_at_work()
+    sent = world.send()
+    world.until_received()
+    assert not made
+    assert world.status(sent) == GoalStatus.STATUS_SUCCEEDED
+    assert world.status(world.send()) == GoalStatus.STATUS_SUCCEEDED
+    assert len(made) == 2
+
+
+def test_a_goal_that_lay_unread_through_an_emergency_stop_moves_nothing(world: World) -> None:
+    """It moved the robot by 1.2 rad after the stop's end, beside a request of 100,000 poses."""
+    world.be_at_work()
+    sent = world.send()
+    world.until_received()
+    world.stop.stop_all("the emergency stop")
+    output[0].release()
+    assert world.status(sent) == GoalStatus.STATUS_ABORTED
+    assert world.status(world.send()) == GoalStatus.STATUS_SUCCEEDED
+
+
+def test_a_goal_that_lay_unread_is_told_what_came_after_it(world: World) -> None:
+    world.be_at_work()
+    sent = world.send()
+    world.until_received()
+    world.goals.tell_unread(Goal.cancel)  # as the event 'stop' does
+    assert world.status(sent) == GoalStatus.STATUS_ABORTED
+
+
+def everything(first: Any, second: Any) -> Any:
+    return CancelGoal.Request()  # no number and no time
+
+
+def of_the_unread_one(first: Any, second: Any) -> Any:
+    asked = CancelGoal.Request()
+    asked.goal_info.goal_id.uuid = list(second)
+    return asked
+
+
+@pytest.mark.parametrize("of", [everything, of_the_unread_one])
+def test_a_cancel_is_of_goals_that_lie_unread_too(world: World, of: Callable[..., Any]) -> None:
+    """It was answered that there was none, and the goal ran to its end."""
+    waits.append(True)
+    first = world.send()
+    world.served.until(first.done)
+    world.be_at_work()
+    second = world.send()
+    world.until_received()
+    (number,) = world.goals.server.take_waiting()
+    answer = world.cancels.call_async(of(first, number))
+    world.served.until(answer.done)
+    said = answer.result()
+    assert said.return_code == CancelGoal.Response.ERROR_NONE
+    cancelling = [bytes(goal.goal_id.uuid) for goal in said.goals_canceling]
+    alone = of is of_the_unread_one
+    assert cancelling == ([number] if alone else [bytes(first.result().goal_id.uuid), number])
+    assert not world.gate.open.is_set()
+    assert world.status(second) == GoalStatus.STATUS_CANCELED
+    if alone:
+        assert not made[0].is_over
+        made[0].cancel()
+    assert world.status(first) == (GoalStatus.STATUS_ABORTED if alone else GoalStatus.STATUS_CANCELED)
