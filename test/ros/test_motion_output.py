@@ -374,7 +374,7 @@ class Unready(TargetPoseTopic):
 def test_a_target_waits_no_longer_when_somebody_else_has_the_robot() -> None:
     output = MotionOutput(Published(), Trusting())
     topic = Unready(output)
-    topic.take(PoseStamped())
+    topic.take(PoseStamped(), None)
     assert topic.robot.asked.wait(30.0)
     output.halt("the emergency stop")
     topic._worker.shutdown()
@@ -397,9 +397,9 @@ def test_what_was_asked_for_before_an_emergency_stop_moves_nothing_after_its_end
 def test_a_target_that_waited_through_an_emergency_stop_is_dropped() -> None:
     output = MotionOutput(Published(), Trusting())
     topic = Unready(output)
-    topic.take(PoseStamped())
+    topic.take(PoseStamped(), None)
     assert topic.robot.asked.wait(30.0)
-    topic.take(PoseStamped())  # it waits for the one before
+    topic.take(PoseStamped(), None)  # it waits for the one before
     topic.robot.must_wait = lambda *given: False
     with topic._lock:  # the worker takes it when both are over
         output.halt("the emergency stop")
@@ -413,7 +413,7 @@ def test_a_target_that_waited_through_an_emergency_stop_is_dropped() -> None:
 def test_a_target_that_lay_unread_through_an_emergency_stop_is_dropped() -> None:
     """A request of 100,000 poses kept the executor from reading it for 2 s: the robot moved after the stop's end."""
     output = MotionOutput(Published(), Trusting())
-    came = time.time_ns()
+    came = time.time_ns() - 10**9
     output.halt("the emergency stop")
     output.release()
     topic = Unready(output)
@@ -459,7 +459,7 @@ def test_a_stop_tells_controllers_whose_goals_have_lost_the_robot() -> None:
 
 def test_a_target_waits_for_the_robot_that_is_in_service() -> None:
     topic = Unready(MotionOutput(Published(), Trusting()))
-    topic.take(PoseStamped())
+    topic.take(PoseStamped(), None)
     assert topic.robot.asked.wait(30.0)
     before, topic.robot = topic.robot, Unprepared()
     before.must_wait = lambda *given: False

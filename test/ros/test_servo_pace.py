@@ -80,7 +80,7 @@ def test_motions_that_always_come_too_late_are_not_sent_and_that_is_said(
     servo = ServoTopic(context, output, SimpleNamespace(publish=hear))
     twist = TwistStamped()
     twist.twist.linear.y = 0.05
-    servo.take_twist(twist)
+    servo.take_twist(twist, None)
     assert heard.wait(30.0)
     servo.close()
     assert "too late" in said[0]

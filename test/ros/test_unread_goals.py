@@ -13,12 +13,15 @@ import pytest
 from action_msgs.msg import GoalStatus
 from action_msgs.srv import CancelGoal
 from rclpy.action import ActionClient
+from rclpy.parameter import Parameter
+from rclpy.subscription import Subscription
 from std_srvs.srv import Trigger
 from support.looks import Trusting
 from support.served import Gate, Served
 
 from kinopt_msgs.action import OptimizeTrajectory
 from kinopt_ros.ros.motion.output import EmergencyStopError, MotionOutput
+from kinopt_ros.ros.node import KinoptNode
 from kinopt_ros.ros.serving.kept_goals import KeptGoal, KeptGoals
 from kinopt_ros.ros.topics.emergency_stop import EmergencyStop
 
@@ -174,3 +177,22 @@ def test_a_cancel_is_of_goals_that_lie_unread_too(world: World, of: Callable[...
         assert not made[0].is_over
         made[0].cancel()
     assert world.status(first) == (GoalStatus.STATUS_ABORTED if alone else GoalStatus.STATUS_CANCELED)
+
+
+def test_ros_tells_when_what_moves_the_robot_came(ros: None, panda_parameters: dict[str, object]) -> None:
+    """It does so for callbacks alone that cannot do without it."""
+    given = [
+        Parameter(name, value=value)
+        for name, value in {**panda_parameters, "markers.interactive": True}.items()
+    ]
+    node = KinoptNode(namespace="told", parameter_overrides=given)
+    try:
+        told = {
+            one.topic_name.removeprefix("/told/kinopt/")
+            for one in node.subscriptions
+            if one._callback_type is Subscription.CallbackType.WithMessageInfo
+        }
+        assert told == {"target_pose", "servo/twist", "servo/target_pose", "interactive_markers/feedback"}
+    finally:
+        node.close()
+        node.destroy_node()

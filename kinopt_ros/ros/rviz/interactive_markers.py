@@ -160,7 +160,7 @@ class InteractiveMarkers:
             log_defect(self._context.node.get_logger(), f"in {NAME}/get_interactive_markers", error)
             return type(response)()
 
-    def _take(self, feedback: Any, info: Any = None) -> None:
+    def _take(self, feedback: Any, info: Any) -> None:
         """Do what a client has done."""
         try:
             self._server.take(feedback, shared=self._is_stop(feedback))

@@ -138,11 +138,11 @@ class ServoTopic:
         self._thread = threading.Thread(target=self._run, name="servo", daemon=True)
         self._thread.start()
 
-    def take_twist(self, message: Any, info: Any = None) -> None:
+    def take_twist(self, message: Any, info: Any) -> None:
         """Take geometry_msgs/TwistStamped."""
         self._take(TWIST, message, info)
 
-    def take_target(self, message: Any, info: Any = None) -> None:
+    def take_target(self, message: Any, info: Any) -> None:
         """Take geometry_msgs/PoseStamped."""
         self._take(TARGET, message, info)
 

@@ -113,7 +113,7 @@ class TargetPoseTopic:
         """The target that waits, and how many emergency stops there were when it came."""
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="target_pose")
 
-    def take(self, target: Any, info: Any = None) -> None:
+    def take(self, target: Any, info: Any) -> None:
         """Move there, on a thread of its own. Of targets that come meanwhile the newest counts."""
         stops = self._output.stops_before(seconds_unread(info))
         with self._lock:
