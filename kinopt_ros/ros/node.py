@@ -273,7 +273,13 @@ class KinoptNode(ManagedNode):
             ("robot_description_semantic", self._description.take_srdf),
         ):
             self.create_subscription(String, name, lambda message, take=take: take(message.data), _LATCHED)
-        self.create_subscription(JointState, "joint_states", self._take_joint_state, qos_profile_sensor_data)
+        self.create_subscription(
+            JointState,
+            "joint_states",
+            self._take_joint_state,
+            qos_profile_sensor_data,
+            callback_group=self.sensing.group,
+        )
         motions = self.create_publisher(JointTrajectory, "~/joint_trajectory", _NEWEST)
         self._motions = MotionOutput(
             motions,

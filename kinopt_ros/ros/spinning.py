@@ -36,8 +36,8 @@ def spin(arguments: list[str] | None = None) -> None:
     """Run one node, or one in each of the namespaces that the arguments name before ``--ros-args``, until the process
     is interrupted or ROS shuts down.
 
-    Each node has two executors with a thread each, one of them for what is urgent: no node waits for another one, and
-    an emergency stop for nothing.
+    Each node has three executors with a thread each, one of them for what is urgent and one for joint states: no node
+    waits for another one, and an emergency stop for nothing.
 
     Raises:
         KinoptError: an argument, or a parameter given at the start, is not allowed.
@@ -105,7 +105,7 @@ class _Running:
                 f"there would be two nodes {node.get_fully_qualified_name()}; several need namespaces of their own, "
                 "which no __ns changes"
             )
-        self._executors += [RestExecutor(node, node.urgent), node.urgent]
+        self._executors += [RestExecutor(node, node.urgent, node.sensing), node.urgent, node.sensing]
 
     def stop(self, number: int, frame: object) -> None:
         """End between two callbacks after Ctrl-C or `kill`: an exception anywhere would break one off."""

@@ -1,9 +1,12 @@
-"""Urgent callbacks on a thread of their own, which run whatever else arrives.
+"""Groups of callbacks on threads of their own, which run whatever else arrives.
 
 To read a message of 100,000 poses takes rclpy a second. What is in the group of ``UrgentExecutor`` is served by a
 thread that takes nothing else, so an emergency stop, a cancel, ~/ready or simulated time never waits behind that.
 Messages of this group are small by their type, or come from the controller that does the motions, and callbacks do not
 wait for anything.
+
+Joint states come 1,000 times a second, and rclpy builds the list of all that it waits for anew each time: with the
+node's forty services that takes four times as long as with one subscription. So they have a thread, too.
 """
 
 from __future__ import annotations  # rclpy of Jazzy has classes that are not generic at run time
@@ -18,7 +21,7 @@ from kinopt_ros.ros.messages.stamps import hearing_times
 from kinopt_ros.ros.serving.guarded_executor import GuardedExecutor
 
 
-class UrgentExecutor(GuardedExecutor):
+class GroupExecutor(GuardedExecutor):
     """Serves one callback group of a node, the rest of which ``RestExecutor`` serves."""
 
     def __init__(self, node: Node) -> None:
@@ -35,17 +38,22 @@ class UrgentExecutor(GuardedExecutor):
         return entity.callback_group is self.group and super().can_execute(entity)
 
 
-class RestExecutor(GuardedExecutor):
-    """Serves all of a node but what is urgent."""
+class UrgentExecutor(GroupExecutor):
+    """Serves what is urgent."""
 
-    def __init__(self, node: Node, urgent: UrgentExecutor) -> None:
+
+class RestExecutor(GuardedExecutor):
+    """Serves all of a node but what others serve."""
+
+    def __init__(self, node: Node, *others: GroupExecutor) -> None:
         super().__init__()
-        self._urgent = urgent
+        self._others = [other.group for other in others]
         self.add_node(node)
 
     def can_execute(self, entity: Any) -> bool:
-        """Check whether a callback is not urgent, and it is its turn."""
-        return entity.callback_group is not self._urgent.group and super().can_execute(entity)
+        """Check whether nobody else serves a callback, and it is its turn."""
+        group = entity.callback_group
+        return not any(group is other for other in self._others) and super().can_execute(entity)
 
 
 class TimelyNode(Node):
@@ -58,6 +66,8 @@ class TimelyNode(Node):
     def __init__(self, name: str, **options: Any) -> None:
         self.urgent = UrgentExecutor(self)
         """Executor of callbacks that run whatever else arrives."""
+        self.sensing = GroupExecutor(self)
+        """Executor of what sensors say."""
         super().__init__(name, **options)  # which subscribes to /clock
 
     def create_subscription(
