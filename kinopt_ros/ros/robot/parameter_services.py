@@ -41,7 +41,7 @@ MOST_SIZE = 1_000_000
 Whoever names a value again and again does not get it as often."""
 _EACH = 100
 """Size that every value counts besides its characters and entries."""
-_TYPES = {int(kind) for kind in Parameter.Type}
+_TYPES = {kind.value for kind in Parameter.Type}
 
 
 class Work(Protocol):
