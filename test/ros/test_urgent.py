@@ -102,7 +102,6 @@ class Ending:
 
     def __init__(self, served: Served) -> None:
         self.handles: list[Any] = []
-        self.early: list[bytes] = []
         self.accepting = Gate()
         self.accepting.open.set()
         self.server = GoalServer(
@@ -114,7 +113,7 @@ class Ending:
             handle_accepted_callback=self._accept,
             cancel_callback=self._cancel,
             urgent=served.urgent,
-            cancel_early=self.early.extend,
+            cancel_unread=lambda goal: None,
         )
 
     def _accept(self, handle: Any) -> None:

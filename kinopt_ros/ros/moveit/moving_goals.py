@@ -76,7 +76,7 @@ class MoveItActions:
         """Offer an action."""
         goals = KeptGoals(self.context, self.urgent, type_, name, make)
         self._actions.append(goals)
-        self.output.after_stops(lambda: goals.tell_unread(MovingGoal.come_before_a_stop))
+        self.output.after_stops(lambda: goals.server.tell_unread(MovingGoal.come_before_a_stop))
 
     @property
     def names(self) -> list[str]:
@@ -118,11 +118,9 @@ class MoveItActions:
                 throttle_duration_sec=1.0,
             )
             return
-        for goal in self._goals():
-            _stop_by_event(goal)
         for action in self._actions:
-            action.tell_unread(_stop_by_event)
-        for goal in self._goals():  # one may have begun in between
+            action.server.tell_unread(_stop_by_event)
+        for goal in self._goals():
             _stop_by_event(goal)
 
 

@@ -3,15 +3,13 @@
 from __future__ import annotations  # rclpy of Jazzy has classes that are not generic at run time
 
 import threading
-from collections import deque
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from itertools import count
 from typing import Any
 
 import rclpy
-from action_msgs.msg import GoalInfo
-from action_msgs.srv import CancelGoal
 from rclpy.action.server import ActionServer, CancelResponse, GoalEvent
 from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
@@ -30,6 +28,9 @@ class GoalServer(ActionServer):  # type: ignore[type-arg]  # generic in later ve
     Goals may be large, and reading one takes rclpy as long as it takes. So the executor only takes goals and asks for
     results. Cancels are taken by a timer of the urgent thread, as long as there are goals, and answered there; goals
     are ended by another thread, so that sending large results keeps nobody waiting.
+
+    The executor may be at work for seconds, and goals lie unread. Who stops means them, too, and cannot wait until they
+    are read. So what they are to be told is kept until the executor has waited since, and ROS had no goal for it.
     """
 
     def __init__(
@@ -39,7 +40,7 @@ class GoalServer(ActionServer):  # type: ignore[type-arg]  # generic in later ve
         name: str,
         *,
         urgent: UrgentExecutor,
-        cancel_early: Callable[[Sequence[bytes]], None],
+        cancel_unread: Callable[[Any], None],
         **options: Any,
     ) -> None:
         """
@@ -48,22 +49,24 @@ class GoalServer(ActionServer):  # type: ignore[type-arg]  # generic in later ve
             type_: of the action.
             name: of the action.
             urgent: hears cancels.
-            cancel_early: cancels goals, by their numbers, that have not begun; on the urgent thread.
+            cancel_unread: what goals are told (see ``tell_unread``) that lie unread when all are cancelled.
             options: as of ActionServer.
         """
         self._name = name
-        self._cancel_early = cancel_early
+        self._cancel_unread = cancel_unread
         self._endings = ThreadPoolExecutor(max_workers=1, thread_name_prefix="goal_end")
         self._said = node.get_logger()
         self._urgent = urgent
         self._cancels_wait = False
         self._afterwards: list[Callable[[], None]] = []
-        self._waiting: deque[tuple[Any, Any]] = deque()
-        """Goals that were taken from ROS by somebody who stops, and that the executor begins."""
-        self._begins: set[bytes] = set()
-        """Numbers of goals that the executor has taken and begins just now."""
-        self._taking = threading.Lock()
-        """Lock held while a goal is taken, so that it is known to somebody whenever it is not."""
+        self._tells: dict[Callable[[Any], None], int] = {}
+        """What goals are told that begin now, with a number of its own each time that it is asked for."""
+        self._seen: dict[Callable[[Any], None], int] = {}
+        """What of it was there when the executor began to wait."""
+        self._numbers = count()
+        self._begins = 0
+        """Number of goals that were taken and have not begun."""
+        self._telling = threading.Lock()
         self.changing = threading.Lock()
         """Lock held while goals begin and while they are cancelled, which happens on different threads."""
         super().__init__(node, type_, name, **options)
@@ -87,39 +90,61 @@ class GoalServer(ActionServer):  # type: ignore[type-arg]  # generic in later ve
             self._poll.reset()
             self._urgent.wake()
 
-    def take_waiting(self) -> list[bytes]:
-        """Take the goals that ROS has received and the executor has not, which may be at work for seconds; it begins
-        them. Return the numbers of all that have not begun. On any thread."""
-        new = 0
-        with self._taking:
-            while (taken := self._take_goal()) is not None:
-                self._waiting.append(taken)
-                new += 1
-            numbers = [*(_number(request) for _, request in self._waiting), *self._begins]
-        executor = self._node.executor
-        for _ in range(new):
-            if (
-                executor is None
-            ):  # nobody spins: they begin as soon as somebody does, with the next one that comes
-                break
-            executor.create_task(self._begin_waiting)
-        return numbers
+    def tell_unread(self, tell: Callable[[Any], None]) -> None:
+        """Have goals told something that ROS has received until now, and that have not begun. (One that comes after
+        this, while the executor is still at work, is told, too.) Returns at once. On any thread."""
+        with self._telling:
+            self._tells[tell] = next(self._numbers)
+        self._look_again()
+
+    @property
+    def tells(self) -> list[Callable[[Any], None]]:
+        """What a goal is to be told that begins now."""
+        with self._telling:
+            return list(self._tells)
+
+    def add_to_wait_set(self, wait_set: Any) -> None:
+        """As rclpy's."""
+        with self._telling:
+            self._seen = dict(self._tells)
+        super().add_to_wait_set(wait_set)
+
+    def is_ready(self, wait_set: Any) -> bool:
+        """As rclpy's."""
+        ready = bool(super().is_ready(wait_set))
+        if not self._tells:
+            return ready
+        with self._telling:
+            if not (self._is_goal_request_ready or self._begins):  # ROS had none after these were asked for
+                for tell, number in self._seen.items():
+                    if self._tells.get(tell) == number:
+                        del self._tells[tell]
+            left = bool(self._tells)
+        if left:
+            self._look_again()
+        return ready
+
+    def _look_again(self) -> None:
+        """Have the executor wait once more, and return at once."""
+        if self._node.executor is not None:
+            self._node.executor.wake()
 
     def take_data(self) -> Any:
         """Take what the executor goes on with: goals, and requests for results."""
-        data: dict[str, Any] = {}
-        if self._is_goal_request_ready:
-            self._is_goal_request_ready = False
-            with self._taking:
-                taken = self._take_goal()
-                if taken is not None:
-                    self._begins.add(_number(taken[1]))
-                    data["goal"] = taken
-        if self._is_cancel_request_ready:  # which may be of that goal
+        if self._is_cancel_request_ready:
             self._is_cancel_request_ready = False
             if not self._cancels_wait:
                 self._cancels_wait = True
                 self._urgent.create_task(self._take_cancels)
+        data: dict[str, Any] = {}
+        if self._is_goal_request_ready:
+            self._is_goal_request_ready = False
+            # Without rclpy's lock, for which a cancel would wait until the goal is read. Python's own lock keeps the
+            # calls of the middleware apart.
+            taken = self._handle.take_goal_request(self._action_type.Impl.SendGoalService.Request)
+            if taken[0]:
+                self._begins += 1
+                data["goal"] = taken
         return {**super().take_data(), **data}
 
     async def execute(self, taken_data: Any) -> None:
@@ -128,20 +153,7 @@ class GoalServer(ActionServer):  # type: ignore[type-arg]  # generic in later ve
             await super().execute(taken_data)
         finally:
             if "goal" in taken_data:
-                self._begins.discard(_number(taken_data["goal"][1]))
-
-    async def _begin_waiting(self) -> None:
-        """Begin the goal that has waited longest. On the executor's thread."""
-        with self._taking:
-            taken = self._waiting.popleft()
-            self._begins.add(_number(taken[1]))
-        await self.execute({"goal": taken})
-
-    def _take_goal(self) -> tuple[Any, Any] | None:
-        """Take a goal, without rclpy's lock, for which a cancel would wait until it is read. Python's own lock keeps
-        the calls of the middleware apart."""
-        taken = self._handle.take_goal_request(self._action_type.Impl.SendGoalService.Request)
-        return taken if taken[0] else None
+                self._begins -= 1
 
     def add_future(self, future: Any) -> None:
         """Leave the result to the thread that ends the goal: rclpy would have the executor send it."""
@@ -164,30 +176,17 @@ class GoalServer(ActionServer):  # type: ignore[type-arg]  # generic in later ve
             if not taken[0]:
                 return
             try:
-                unread = self._cancel_unread(taken[1].goal_info)
+                if _is_of_all(taken[1].goal_info):
+                    self.tell_unread(self._cancel_unread)
                 with self.changing:
-                    self._answer_cancel(*taken, unread)
+                    self._answer_cancel(*taken)
                     calls, self._afterwards = self._afterwards, []
                 for call in calls:
                     call()
             except Exception as error:  # nothing ends the thread
                 log_defect(self._said, f"in a cancel of {self._name}", error)
 
-    def _cancel_unread(self, asked: Any) -> list[Any]:
-        """Cancel goals that ROS received before the cancel and that have not begun, if it is of one of them or of all;
-        return what is said of them."""
-        number = bytes(asked.goal_id.uuid)
-        every = not any(number) and asked.stamp.sec == asked.stamp.nanosec == 0
-        if not (every or number not in self._goal_handles):
-            return []
-        found = [one for one in self.take_waiting() if every or one == number]
-        self._cancel_early(found)
-        infos = [GoalInfo() for _ in found]
-        for info, one in zip(infos, found, strict=True):
-            info.goal_id.uuid = list(one)
-        return infos
-
-    def _answer_cancel(self, header: Any, request: Any, unread: list[Any]) -> None:
+    def _answer_cancel(self, header: Any, request: Any) -> None:
         """Answer a cancel as rclpy does, but do not pass over the goal behind one that has just ended.
 
         rclpy takes an ended goal out of the very list that it goes through.
@@ -197,11 +196,6 @@ class GoalServer(ActionServer):  # type: ignore[type-arg]  # generic in later ve
                 request, self._action_type.Impl.CancelGoalService.Response
             )
         answer.goals_canceling = [goal for goal in answer.goals_canceling if self._cancels(goal)]
-        known = {_number(goal) for goal in answer.goals_canceling}
-        unread = [goal for goal in unread if _number(goal) not in known]  # one may have begun meanwhile
-        if unread:
-            answer.goals_canceling = [*answer.goals_canceling, *unread]
-            answer.return_code = CancelGoal.Response.ERROR_NONE
         try:
             with self._lock:
                 self._handle.send_cancel_response(header, answer)
@@ -227,8 +221,9 @@ class GoalServer(ActionServer):  # type: ignore[type-arg]  # generic in later ve
                 log_defect(self._said, f"at the end of a goal of {self._name}", error)
 
 
-def _number(goal: Any) -> bytes:
-    return bytes(goal.goal_id.uuid)
+def _is_of_all(asked: Any) -> bool:
+    """Check whether a cancel is of all goals: it names none, and no time."""
+    return not any(asked.goal_id.uuid) and asked.stamp.sec == asked.stamp.nanosec == 0
 
 
 def _complete(work: Coroutine[Any, Any, None]) -> None:

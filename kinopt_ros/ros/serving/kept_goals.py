@@ -5,7 +5,7 @@ from __future__ import annotations  # rclpy of Jazzy has classes that are not ge
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from rclpy.action.server import CancelResponse, GoalEvent, GoalResponse
@@ -48,8 +48,8 @@ class KeptGoals(Generic[G]):
         self._make = make
         self._goals: dict[bytes, G] = {}
         """By the client's number; guarded by the server's lock, as the next one is."""
-        self._early: dict[bytes, Callable[[G], None]] = {}
-        """What goals are told that have not begun, by their numbers; guarded by the same lock."""
+        self._early: set[bytes] = set()
+        """Numbers of goals that were cancelled before they were taken."""
         self._taking, self.ending = Pace(), Pace()
         self.server = GoalServer(
             context.node,
@@ -64,7 +64,7 @@ class KeptGoals(Generic[G]):
             cancel_service_qos_profile=QUEUED,
             result_timeout=RESULT_SECONDS,
             urgent=urgent,
-            cancel_early=lambda numbers: self._tell_early(numbers, _cancelled),
+            cancel_unread=_cancelled,
         )
 
     @property
@@ -75,17 +75,6 @@ class KeptGoals(Generic[G]):
     def close(self) -> None:
         """End what was told to end, and nothing after that."""
         self.server.close()
-
-    def tell_unread(self, tell: Callable[[G], None]) -> None:
-        """Tell something to the goals that ROS has received and that have not begun, as the executor is at work: what
-        happens now comes after them. On any thread."""
-        self._tell_early(self.server.take_waiting(), tell)
-
-    def _tell_early(self, numbers: Sequence[bytes], tell: Callable[[G], None]) -> None:
-        with self.server.changing:
-            for number in numbers:
-                if number not in self._goals:  # else it is present, and told so by who stops
-                    self._early[number] = tell
 
     def forget(self, goal: G) -> None:
         """Remove a goal that has its result."""
@@ -106,8 +95,13 @@ class KeptGoals(Generic[G]):
             # After that: who ends all goals that are present must find none that has not begun, as ROS ends none.
             self._goals[goal.number] = goal
             self.server.listen(True)
-            tell = self._early.pop(goal.number, None)
-        if tell is not None:
+            # Who stops has them told first, and then tells those that are present.
+            tells = self.server.tells
+            cancelled = goal.number in self._early
+            self._early.discard(goal.number)
+        if cancelled:
+            goal.cancel()
+        for tell in tells:
             tell(goal)
         goal.begin()
 
@@ -118,18 +112,15 @@ class KeptGoals(Generic[G]):
         if goal is not None:
             self.server.afterwards(goal.cancel)
         elif handle.is_active:
-            self._early[number] = _by_cancel
+            self._early.add(number)
         # Also of a goal that has just ended otherwise: it then ends so.
         return CancelResponse.ACCEPT
 
 
-def _by_cancel(goal: KeptGoal) -> None:
-    goal.cancel()
-
-
 def _cancelled(goal: KeptGoal) -> None:
-    """Cancel a goal that ROS does not know to be cancelled."""
-    goal.handle._update_state(GoalEvent.CANCEL_GOAL)
+    """Cancel a goal that ROS may not know to be cancelled."""
+    if not goal.handle.is_cancel_requested:
+        goal.handle._update_state(GoalEvent.CANCEL_GOAL)
     goal.cancel()
 
 

@@ -11,9 +11,9 @@ class Goals(KeptGoals[Any]):
     """Without an action."""
 
     def __init__(self) -> None:
-        self._goals, self._early = {}, {}
+        self._goals, self._early = {}, set()
         self._make = lambda goals, handle: SimpleNamespace(number=b"1", begin=lambda: None)
-        self.server: Any = SimpleNamespace(changing=threading.Lock(), listen=lambda goals: None)
+        self.server: Any = SimpleNamespace(changing=threading.Lock(), listen=lambda goals: None, tells=[])
 
 
 def test_no_goal_is_present_that_has_not_begun_for_ros() -> None:
