@@ -265,7 +265,7 @@ class KinoptNode(ManagedNode):
         self._description.close()
         self._loader.close()
         for timer in tuple(self.timers):  # the executor may be somebody else's, and go on
-            self.destroy_timer(timer)
+            timer.cancel()
 
     def _create_topics(self) -> None:
         for name, take in (

@@ -5,6 +5,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,7 +97,8 @@ class SceneUpdateTopic:
             begin = not self._at_work
             self._at_work = True
         if begin:
-            self._worker.submit(self._work)
+            with suppress(RuntimeError):  # closed: the node ends
+                self._worker.submit(self._work)
         if refused or taken is not update:
             let_go(update)
         return not refused
@@ -108,7 +110,8 @@ class SceneUpdateTopic:
             begin = not self._at_work
             self._at_work = True
         if begin:
-            self._worker.submit(self._work)
+            with suppress(RuntimeError):  # closed: the node ends
+                self._worker.submit(self._work)
 
     def close(self) -> None:
         """Take no more updates."""

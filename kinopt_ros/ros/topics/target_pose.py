@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
@@ -120,7 +121,8 @@ class TargetPoseTopic:
             idle = self._newest is None
             self._newest = target, stops
         if idle:
-            self._worker.submit(self._next)
+            with suppress(RuntimeError):  # closed: the node ends
+                self._worker.submit(self._next)
 
     def close(self) -> None:
         """Take no more targets."""
