@@ -9,6 +9,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Generator, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -26,6 +27,13 @@ ROS, SLOW = 10, 100
 """Number of usual tests that one takes as long as that starts nodes, or is marked ``slow``."""
 PATIENT = 1200.0
 """A test that may take longer than this, s, is a slow one, too."""
+
+
+with suppress(ImportError):  # those who need it import it themselves
+    from hypothesis import settings
+
+    settings.register_profile("on_any_machine", deadline=None)
+    settings.load_profile("on_any_machine")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -89,7 +89,7 @@ class Mesh(Immutable):
     """Indices of vertices, counter-clockwise as seen from outside."""
 
     def __post_init__(self) -> None:
-        with_arrays(self, InvalidShapeError, "vertices")
+        _arrays(self, "vertices")
         _points("mesh", "vertices", self.vertices)
         given: Any = self.triangles
         if not isinstance(given, np.ndarray):
@@ -122,7 +122,7 @@ class HeightMap(Immutable):
 
     def __post_init__(self) -> None:
         _lengths("height map", resolution=self.resolution)
-        with_arrays(self, InvalidShapeError, "heights")
+        _arrays(self, "heights")
         heights = self.heights
         if heights.dtype != np.float64 or heights.ndim != 2 or min(heights.shape) < 2:
             raise InvalidShapeError(
@@ -142,7 +142,7 @@ class PointCloud(Immutable):
 
     def __post_init__(self) -> None:
         _lengths("point cloud", radius=self.radius)
-        with_arrays(self, InvalidShapeError, "points")
+        _arrays(self, "points")
         _points("point cloud", "points", self.points)
 
 
@@ -155,7 +155,7 @@ class Octomap(Immutable):
     """Edge lengths."""
 
     def __post_init__(self) -> None:
-        with_arrays(self, InvalidShapeError, "centers", "sizes")
+        _arrays(self, "centers", "sizes")
         _points("octomap", "centers", self.centers)
         if self.sizes.dtype != np.float64 or self.sizes.shape != (len(self.centers),):
             raise InvalidShapeError(
@@ -186,6 +186,14 @@ class PlacedShape(Immutable):
                 f"a shape is {shown(self.shape)}; allowed are Box, Sphere, Mesh and the others"
             )
         taken_over(self, "T_frame_shape")
+
+
+def _arrays(shape: Immutable, *names: str) -> None:
+    """Make read-only arrays of what is given as lists."""
+    for name in names:
+        if getattr(shape, name) is None:
+            raise InvalidShapeError(f"{name} of {type(shape).__name__} is None; allowed is an array")
+    with_arrays(shape, InvalidShapeError, *names)
 
 
 def _lengths(kind: str, **lengths: float) -> None:

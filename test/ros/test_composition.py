@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 import rclpy
+from action_msgs.srv import CancelGoal
 from geometry_msgs.msg import PoseStamped
 from rclpy.action import ActionClient
 from rclpy.executors import MultiThreadedExecutor, SingleThreadedExecutor
@@ -138,5 +139,33 @@ def test_what_comes_after_the_end_of_a_node_ends_no_executor(
     finally:
         goals.destroy()
         client.close()
+        node.destroy_node()
+        executor.shutdown()
+
+
+def test_a_cancel_where_there_is_no_goal_is_answered_in_anybodys_executor(
+    ros: None, panda_parameters: dict[str, object]
+) -> None:
+    """Nobody served the thread that answers cancels: it stayed, cost half a core, and was of the next goal."""
+    given = [Parameter(name, value=value) for name, value in panda_parameters.items()]
+    node = KinoptNode(namespace="none", parameter_overrides=given)
+    executor = SingleThreadedExecutor()
+    executor.add_node(node)
+    client = Client("none_client", "/none/kinopt")
+    name = "/none/kinopt/optimize_trajectory/_action/cancel_goal"
+    cancels = client.node.create_client(CancelGoal, name)
+    try:
+        assert client.spin_until(cancels.service_is_ready, 60.0)
+        answer = cancels.call_async(CancelGoal.Request())
+
+        def answered() -> bool:
+            executor.spin_once(timeout_sec=0.05)
+            return bool(answer.done())
+
+        assert client.spin_until(answered, 60.0)
+        assert not answer.result().goals_canceling
+    finally:
+        client.close()
+        node.close()
         node.destroy_node()
         executor.shutdown()

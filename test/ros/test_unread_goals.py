@@ -22,7 +22,8 @@ from support.served import Gate, Served
 from kinopt_msgs.action import OptimizeTrajectory
 from kinopt_ros.ros.motion.output import EmergencyStopError, MotionOutput
 from kinopt_ros.ros.node import KinoptNode
-from kinopt_ros.ros.serving.kept_goals import KeptGoal, KeptGoals
+from kinopt_ros.ros.serving.goal_server import UNREAD_SECONDS
+from kinopt_ros.ros.serving.kept_goals import KeptGoal, KeptGoals, _cancelled
 from kinopt_ros.ros.topics.emergency_stop import EmergencyStop
 
 ACTION = "unread/optimize_trajectory"
@@ -89,6 +90,7 @@ class World:
         """Have the executor at work until the gate is opened."""
         self.slow.call_async(Trigger.Request())
         self.served.until(self.gate.entered.is_set)
+        self.served.until(lambda: self.served.rest.leaves_unread(UNREAD_SECONDS))
 
     def until_told(self) -> None:
         """Wait until the executor has seen that nothing lies unread."""
@@ -137,12 +139,32 @@ def test_a_goal_that_lay_unread_is_told_what_came_after_it(world: World) -> None
     assert world.status(world.send()) == GoalStatus.STATUS_SUCCEEDED
 
 
-def test_goals_of_later_are_not_told_where_nothing_lies_unread(world: World) -> None:
-    """The executor waits: it looks once more at once, not when the next goal has come."""
+def test_who_stops_and_at_once_asks_for_the_next_motion_gets_that(world: World) -> None:
+    """As MoveGroupInterface's stop() and move() do: the executor waits, and nothing lies unread."""
+    world.served.pause(0.2)
     for _ in range(20):
         world.goals.server.tell_unread(Goal.cancel)
-        world.until_told()
         assert world.status(world.send()) == GoalStatus.STATUS_SUCCEEDED
+
+
+def test_a_stop_by_the_executor_itself_is_of_nothing_that_it_leaves_unread(world: World) -> None:
+    """It reads the next message as soon as the callback is over that stops."""
+    told: list[Any] = []
+
+    def stop(*given: Any) -> Any:
+        world.gate.pass_through()
+        world.goals.server.tell_unread(Goal.cancel)
+        told.append(world.goals.server.tells)
+        return given[-1]
+
+    world.served.node.create_service(Trigger, "~/stop", stop)
+    stops = world.served.client.create_client(Trigger, "unread/stop")
+    world.served.until(stops.service_is_ready)
+    answer = stops.call_async(Trigger.Request())
+    world.served.until(lambda: world.served.rest.leaves_unread(UNREAD_SECONDS))
+    world.gate.open.set()
+    world.served.until(answer.done)
+    assert told == [[]]
 
 
 def test_who_tells_does_not_wait_for_what_is_read(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,6 +180,7 @@ def test_who_tells_does_not_wait_for_what_is_read(world: World, monkeypatch: pyt
     monkeypatch.setattr(server, "_execute_goal_request", slowly)
     sent = world.send()
     world.served.until(reading.entered.is_set)
+    world.served.until(lambda: world.served.rest.leaves_unread(UNREAD_SECONDS))
     world.stop.stop_all("the emergency stop")
     output[0].release()
     reading.open.set()
@@ -179,6 +202,19 @@ def test_a_cancel_of_all_is_of_goals_that_lie_unread_too(world: World) -> None:
     assert [bytes(goal.goal_id.uuid) for goal in answer.result().goals_canceling] == [number]
     assert world.status(second) == GoalStatus.STATUS_CANCELED
     assert world.status(first) == GoalStatus.STATUS_CANCELED
+
+
+def test_a_cancel_of_all_after_another_end_of_the_same_goals_is_no_defect(
+    world: World, capfd: pytest.CaptureFixture[str]
+) -> None:
+    world.be_at_work()
+    sent = [world.send() for _ in range(5)]
+    world.goals.server.tell_unread(Goal.cancel)
+    world.goals.server.tell_unread(_cancelled)  # as a cancel of all does
+    assert len(world.goals.server.tells) == 2
+    for each in sent:
+        assert world.status(each) in (GoalStatus.STATUS_ABORTED, GoalStatus.STATUS_CANCELED)
+    assert "internal error" not in capfd.readouterr().err
 
 
 def test_ros_tells_when_what_moves_the_robot_came(ros: None, panda_parameters: dict[str, object]) -> None:

@@ -216,7 +216,7 @@ class MotionOutput:
         self._unread.append(call)
 
     def stopped(self) -> None:
-        """Call what is to be called after a stop. On the thread of who stops."""
+        """Call what is to be called after a stop, and returns at once. On the thread of who stops."""
         for call in self._unread:
             call()
 

@@ -16,8 +16,11 @@ from rclpy.clock_type import ClockType
 from rclpy.node import Node
 
 from kinopt_ros.ros.serving.defects import log_defect
+from kinopt_ros.ros.serving.guarded_executor import GuardedExecutor
 from kinopt_ros.ros.serving.urgent import UrgentExecutor
 
+UNREAD_SECONDS = 0.02
+"""Time for which the executor has been at work, s, so that goals may lie unread for long."""
 CANCEL_SECONDS = 0.01
 """Time between two looks for cancels while the executor is at work, s."""
 
@@ -58,6 +61,8 @@ class GoalServer(ActionServer):  # type: ignore[type-arg]  # generic in later ve
         self._said = node.get_logger()
         self._urgent = urgent
         self._cancels_wait = False
+        self._goal_beside_cancel = False
+        """Whether ROS had a goal, too, for the executor that found a cancel."""
         self._afterwards: list[Callable[[], None]] = []
         self._tells: dict[Callable[[Any], None], int] = {}
         """What goals are told that begin now, with a number of its own each time that it is asked for."""
@@ -91,11 +96,23 @@ class GoalServer(ActionServer):  # type: ignore[type-arg]  # generic in later ve
             self._urgent.wake()
 
     def tell_unread(self, tell: Callable[[Any], None]) -> None:
-        """Have goals told something that ROS has received until now, and that have not begun. (One that comes after
-        this, while the executor is still at work, is told, too.) Returns at once. On any thread."""
+        """Have goals told something that lie unread, as the executor is at work for UNREAD_SECONDS and more. (One that
+        comes after this, while it is still at work, is told, too.) Returns at once. On any thread.
+
+        An executor of somebody else serves stops, too, in their turn: there nothing is told."""
+        executor = self._node.executor
+        if isinstance(executor, GuardedExecutor) and executor.leaves_unread(UNREAD_SECONDS):
+            self._tell_next(tell)  # else who stops and at once asks for the next motion gets that
+
+    def _tell_next(self, tell: Callable[[Any], None]) -> None:
         with self._telling:
             self._tells[tell] = next(self._numbers)
         self._look_again()
+
+    def _look_again(self) -> None:
+        """Have the executor wait once more, and not for long."""
+        if self._node.executor is not None:
+            self._node.executor.wake()
 
     @property
     def tells(self) -> list[Callable[[Any], None]]:
@@ -124,28 +141,29 @@ class GoalServer(ActionServer):  # type: ignore[type-arg]  # generic in later ve
             self._look_again()
         return ready
 
-    def _look_again(self) -> None:
-        """Have the executor wait once more, and return at once."""
-        if self._node.executor is not None:
-            self._node.executor.wake()
-
     def take_data(self) -> Any:
         """Take what the executor goes on with: goals, and requests for results."""
         if self._is_cancel_request_ready:
             self._is_cancel_request_ready = False
-            if not self._cancels_wait:
+            # Of a cancel of all and a goal that lay unread together nobody knows which came first.
+            self._goal_beside_cancel |= self._is_goal_request_ready
+            if not isinstance(
+                self._node.executor, GuardedExecutor
+            ):  # nor does anybody serve the urgent thread
+                self._take_cancels()
+            elif not self._cancels_wait:
                 self._cancels_wait = True
                 self._urgent.create_task(self._take_cancels)
-        data: dict[str, Any] = {}
-        if self._is_goal_request_ready:
-            self._is_goal_request_ready = False
+        goal, self._is_goal_request_ready = self._is_goal_request_ready, False
+        data = dict(super().take_data())
+        if goal:
             # Without rclpy's lock, for which a cancel would wait until the goal is read. Python's own lock keeps the
             # calls of the middleware apart.
             taken = self._handle.take_goal_request(self._action_type.Impl.SendGoalService.Request)
             if taken[0]:
                 self._begins += 1
                 data["goal"] = taken
-        return {**super().take_data(), **data}
+        return data
 
     async def execute(self, taken_data: Any) -> None:
         """As rclpy's."""
@@ -171,13 +189,14 @@ class GoalServer(ActionServer):  # type: ignore[type-arg]  # generic in later ve
     def _take_cancels(self) -> None:
         """Answer all cancels that have arrived. On the urgent thread."""
         self._cancels_wait = False
+        beside, self._goal_beside_cancel = self._goal_beside_cancel, False
         while True:
             taken = self._handle.take_cancel_request(self._action_type.Impl.CancelGoalService.Request)
             if not taken[0]:
                 return
             try:
                 if _is_of_all(taken[1].goal_info):
-                    self.tell_unread(self._cancel_unread)
+                    (self._tell_next if beside else self.tell_unread)(self._cancel_unread)
                 with self.changing:
                     self._answer_cancel(*taken)
                     calls, self._afterwards = self._afterwards, []

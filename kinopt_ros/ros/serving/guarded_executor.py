@@ -47,6 +47,8 @@ class GuardedExecutor(SingleThreadedExecutor):
     _next_rare = 0.0
     _at_work: int | None = None
     """Thread that is in the middle of a callback."""
+    _began = 0.0
+    """When it began with that, s."""
 
     def __init__(self, *, context: Any = None) -> None:
         super().__init__(context=context)
@@ -95,7 +97,14 @@ class GuardedExecutor(SingleThreadedExecutor):
         try:
             return super().wait_for_ready_callbacks(*args, **options)
         finally:
+            self._began = time.monotonic()
             self._at_work = threading.get_ident()
+
+    def leaves_unread(self, seconds: float) -> bool:
+        """Check whether another thread than this one is in the middle of a callback for longer than some time, so that
+        what has arrived since lies unread."""
+        at_work = self._at_work
+        return at_work not in (None, threading.get_ident()) and time.monotonic() - self._began > seconds
 
     def can_execute(self, entity: Any) -> bool:
         """Check whether it is a callback's turn."""

@@ -6,13 +6,14 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
-from rclpy.action.server import CancelResponse, GoalEvent, GoalResponse
+from rclpy.action.server import CancelResponse, GoalResponse
 
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.qos import QUEUED
-from kinopt_ros.ros.serving.action_server import give_result, no_callback
+from kinopt_ros.ros.serving.action_server import begin_cancelling, give_result, no_callback
 from kinopt_ros.ros.serving.goal_server import GoalServer
 from kinopt_ros.ros.serving.reply import Pace
 from kinopt_ros.ros.serving.urgent import UrgentExecutor
@@ -119,8 +120,10 @@ class KeptGoals(Generic[G]):
 
 def _cancelled(goal: KeptGoal) -> None:
     """Cancel a goal that ROS may not know to be cancelled."""
-    if not goal.handle.is_cancel_requested:
-        goal.handle._update_state(GoalEvent.CANCEL_GOAL)
+    if goal.is_over:
+        return
+    with suppress(RuntimeError):  # RCLError is one: it may end otherwise just now
+        begin_cancelling(goal.handle)
     goal.cancel()
 
 

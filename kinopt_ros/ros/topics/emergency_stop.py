@@ -128,6 +128,10 @@ class EmergencyStop:
     def _stop_all(self, owner: str, lasting: bool) -> str:
         told = self._moving_controllers()
         claim = self._output.halt(owner, lasting)  # who has handed a motion to a controller cancels it
+        try:
+            self._output.stopped()
+        except Exception as error:  # a defect: say so, and stop what moves
+            log_defect(self._context.node.get_logger(), "in a stop", error)
         if told:  # one that has lost the right may have been refused a cancel, and its motion goes on
             self._cancel()
         # Several may run, of different joints, each done by a controller of its own.
@@ -135,10 +139,6 @@ class EmergencyStop:
         said = [self._stop_or_say(claim, motion) for motion in self._output.published]
         claim.give_up()
         said += [f"the controller {name} was told to stop" for name in told]
-        try:
-            self._output.stopped()
-        except Exception as error:  # a defect: say so; what moves has been stopped
-            log_defect(self._context.node.get_logger(), "after a stop", error)
         return "; ".join(dict.fromkeys(filter(None, said)))
 
     def _stop_or_say(self, claim: Stop, motion: Published) -> str:
