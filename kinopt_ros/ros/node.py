@@ -148,7 +148,7 @@ class KinoptNode(ManagedNode):
         self._controllers.cancel()
         if said:
             self.get_logger().warning(f"shutdown: {said}")
-            # The thread that takes joint states may have ended, or be at work for seconds.
+            # The thread that takes joint states may have ended.
             self.create_subscription(
                 JointState,
                 "joint_states",

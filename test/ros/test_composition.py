@@ -134,8 +134,8 @@ def test_what_comes_after_the_end_of_a_node_ends_no_executor(
             return bool(sent.done())
 
         assert client.spin_until(answered, 60.0)
-        for _ in range(20):
-            executor.spin_once(timeout_sec=0.01)
+        for _ in range(60):
+            executor.spin_once(timeout_sec=0.02)
     finally:
         goals.destroy()
         client.close()

@@ -85,7 +85,7 @@ class OptimizeTrajectoryAction:
         self._goals: KeptGoals[_Goal] = KeptGoals(
             context, urgent, OptimizeTrajectory, f"~/{NAME}", lambda goals, handle: _Goal(self, goals, handle)
         )
-        output.after_stops(lambda: self._goals.server.tell_unread(_Goal.come_before_a_stop))
+        output.before_stops(lambda: self._goals.server.tell_unread(_Goal.come_before_a_stop))
 
     def close(self) -> None:
         """End all goals, so that nobody waits for a result for ever."""

@@ -211,12 +211,13 @@ class MotionOutput:
         with self._lock:
             return self._stops - (time.monotonic() - unread < self._stopped)
 
-    def after_stops(self, call: Callable[[], None]) -> None:
-        """Have something called after each stop: by whom requests are taken that may lie unread, and come before it."""
+    def before_stops(self, call: Callable[[], None]) -> None:
+        """Have something called right before each stop, which returns at once: by whom requests are taken that may lie
+        unread, and come before it."""
         self._unread.append(call)
 
-    def stopped(self) -> None:
-        """Call what is to be called after a stop, and returns at once. On the thread of who stops."""
+    def stops_now(self) -> None:
+        """Call what is to be called before a stop. On the thread of who stops."""
         for call in self._unread:
             call()
 

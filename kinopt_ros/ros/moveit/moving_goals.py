@@ -76,7 +76,7 @@ class MoveItActions:
         """Offer an action."""
         goals = KeptGoals(self.context, self.urgent, type_, name, make)
         self._actions.append(goals)
-        self.output.after_stops(lambda: goals.server.tell_unread(MovingGoal.come_before_a_stop))
+        self.output.before_stops(lambda: goals.server.tell_unread(MovingGoal.come_before_a_stop))
 
     @property
     def names(self) -> list[str]:
@@ -153,6 +153,7 @@ class MovingGoal(KeptGoal):
     def begin(self) -> None:
         """Have it worked on."""
         if self.is_over:
+            let_go(self.handle.request)
             return
         try:
             check_lengths(self.handle.request, self.context.parameter("max_batch"))

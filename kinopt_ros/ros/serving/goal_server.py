@@ -2,7 +2,9 @@
 
 from __future__ import annotations  # rclpy of Jazzy has classes that are not generic at run time
 
+import math
 import threading
+import time
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -69,8 +71,10 @@ class GoalServer(ActionServer):  # type: ignore[type-arg]  # generic in later ve
         self._seen: dict[Callable[[Any], None], int] = {}
         """What of it was there when the executor began to wait."""
         self._numbers = count()
-        self._begins = 0
-        """Number of goals that were taken and have not begun."""
+        self._goals_since = math.inf
+        """Since when the executor has found one goal after the other, s."""
+        self.closed = False
+        """Whether no goal is ended any more."""
         self._telling = threading.Lock()
         self.changing = threading.Lock()
         """Lock held while goals begin and while they are cancelled, which happens on different threads."""
@@ -85,23 +89,28 @@ class GoalServer(ActionServer):  # type: ignore[type-arg]  # generic in later ve
 
     def close(self) -> None:
         """End the goals that shall end, and no other ones after that."""
+        self.closed = True
         self._endings.shutdown()
 
     def listen(self, goals: bool) -> None:
         """Set whether there are goals that may be cancelled."""
         if not goals:
             self._poll.cancel()
-        elif self._poll.is_canceled():
+        elif self._poll.is_canceled() and not self.closed:
             self._poll.reset()
             self._urgent.wake()
 
     def tell_unread(self, tell: Callable[[Any], None]) -> None:
-        """Have goals told something that lie unread, as the executor is at work for UNREAD_SECONDS and more. (One that
+        """Have goals told something that lie unread, as the executor has been in one callback, or has taken one goal
+        after the other, for UNREAD_SECONDS and more. (One that
         comes after this, while it is still at work, is told, too.) Returns at once. On any thread.
 
         An executor of somebody else serves stops, too, in their turn: there nothing is told."""
         executor = self._node.executor
-        if isinstance(executor, GuardedExecutor) and executor.leaves_unread(UNREAD_SECONDS):
+        if not isinstance(executor, GuardedExecutor):
+            return
+        many = time.monotonic() - self._goals_since > UNREAD_SECONDS
+        if executor.leaves_unread(0.0 if many else UNREAD_SECONDS):
             self._tell_next(tell)  # else who stops and at once asks for the next motion gets that
 
     def _tell_next(self, tell: Callable[[Any], None]) -> None:
@@ -129,10 +138,13 @@ class GoalServer(ActionServer):  # type: ignore[type-arg]  # generic in later ve
     def is_ready(self, wait_set: Any) -> bool:
         """As rclpy's."""
         ready = bool(super().is_ready(wait_set))
+        self._goals_since = (
+            min(self._goals_since, time.monotonic()) if self._is_goal_request_ready else math.inf
+        )
         if not self._tells:
             return ready
         with self._telling:
-            if not (self._is_goal_request_ready or self._begins):  # ROS had none after these were asked for
+            if not self._is_goal_request_ready:  # ROS had none after these were asked for
                 for tell, number in self._seen.items():
                     if self._tells.get(tell) == number:
                         del self._tells[tell]
@@ -161,17 +173,8 @@ class GoalServer(ActionServer):  # type: ignore[type-arg]  # generic in later ve
             # calls of the middleware apart.
             taken = self._handle.take_goal_request(self._action_type.Impl.SendGoalService.Request)
             if taken[0]:
-                self._begins += 1
                 data["goal"] = taken
         return data
-
-    async def execute(self, taken_data: Any) -> None:
-        """As rclpy's."""
-        try:
-            await super().execute(taken_data)
-        finally:
-            if "goal" in taken_data:
-                self._begins -= 1
 
     def add_future(self, future: Any) -> None:
         """Leave the result to the thread that ends the goal: rclpy would have the executor send it."""

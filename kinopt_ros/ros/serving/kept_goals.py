@@ -84,8 +84,10 @@ class KeptGoals(Generic[G]):
             self.server.listen(bool(self._goals))
 
     def _take(self, goal: Any) -> GoalResponse:
-        """Take every goal: what is wrong with it is said in its result."""
+        """Take every goal, as what is wrong with it is said in its result, as long as there are some."""
         del goal
+        if self.server.closed:
+            return GoalResponse.REJECT
         self._taking.wait()
         return GoalResponse.ACCEPT
 

@@ -127,11 +127,11 @@ class EmergencyStop:
 
     def _stop_all(self, owner: str, lasting: bool) -> str:
         told = self._moving_controllers()
-        claim = self._output.halt(owner, lasting)  # who has handed a motion to a controller cancels it
         try:
-            self._output.stopped()
+            self._output.stops_now()
         except Exception as error:  # a defect: say so, and stop what moves
             log_defect(self._context.node.get_logger(), "in a stop", error)
+        claim = self._output.halt(owner, lasting)  # who has handed a motion to a controller cancels it
         if told:  # one that has lost the right may have been refused a cancel, and its motion goes on
             self._cancel()
         # Several may run, of different joints, each done by a controller of its own.
