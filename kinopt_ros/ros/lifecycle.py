@@ -16,6 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
+from rclpy._rclpy_pybind11 import RCLError
 from rclpy.lifecycle import LifecycleNodeMixin, TransitionCallbackReturn
 
 from kinopt_ros.ros.serving.defects import log_defect
@@ -78,6 +79,14 @@ class ManagedNode(LifecycleNodeMixin, TimelyNode, ABC):
     def on_error(self, state: Any) -> TransitionCallbackReturn:
         """Stop and clean up after a transition that failed: the node is unconfigured then, or else finalized."""
         return self._done(state, self.deactivate, self.clean_up)
+
+    def _LifecycleNodeMixin__on_change_state(self, request: Any, response: Any) -> Any:
+        """As rclpy's, and refuse what is not possible now: rclpy of Jazzy raises, and its client gets no answer."""
+        try:
+            return super()._LifecycleNodeMixin__on_change_state(request, response)  # type: ignore[misc]
+        except RCLError:
+            response.success = False
+            return response
 
     def _done(self, state: Any, *steps: Callable[[], None]) -> TransitionCallbackReturn:
         """Take all steps, also where one fails: rclpy would not say which exception ended a transition."""
