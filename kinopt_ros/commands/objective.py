@@ -147,8 +147,7 @@ def kinds() -> list[dict[str, str]]:
     """Return the kinds of costs as plain data."""
     return [
         {"cost": name, "residual": kind.formula, "units": kind.units, "what it is": _first_line(kind.__doc__)}
-        for name in cost_names()
-        for kind in (cost_kind(name),)
+        for name, kind in ((name, cost_kind(name)) for name in cost_names())
     ]
 
 

@@ -1,6 +1,8 @@
 """The node beside another one in a process and executor of somebody else."""
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -104,68 +106,70 @@ def test_a_node_that_is_closed_does_nothing_in_an_executor_that_goes_on(
     node.destroy_node()
 
 
+@contextmanager
+def composed(
+    name: str, parameters: dict[str, object]
+) -> Iterator[tuple[KinoptNode, SingleThreadedExecutor, Client]]:
+    """A node in an executor of the test's own, which the test spins, and a client of it."""
+    given = [Parameter(key, value=value) for key, value in parameters.items()]
+    node = KinoptNode(namespace=name, parameter_overrides=given)
+    executor = SingleThreadedExecutor()
+    executor.add_node(node)
+    client = Client(f"{name}_client", f"/{name}/kinopt")
+    try:
+        yield node, executor, client
+    finally:
+        client.close()
+        node.close()
+        node.destroy_node()
+        executor.shutdown()
+
+
+def until_answered(executor: SingleThreadedExecutor, client: Client, answer: Any) -> None:
+    """Let the node serve and the client hear until there is an answer."""
+
+    def answered() -> bool:
+        executor.spin_once(timeout_sec=0.05)
+        return bool(answer.done())
+
+    assert client.spin_until(answered, 60.0)
+
+
 def test_what_comes_after_the_end_of_a_node_ends_no_executor(
     ros: None, panda_parameters: dict[str, object]
 ) -> None:
     """Executors of somebody else raise what callbacks do: a container of nodes ended."""
-    given = [Parameter(name, value=value) for name, value in panda_parameters.items()]
-    node = KinoptNode(namespace="after", parameter_overrides=given)
-    executor = SingleThreadedExecutor()
-    executor.add_node(node)
-    client = Client("after_client", "/after/kinopt")
-    goals = ActionClient(client.node, OptimizeTrajectory, "/after/kinopt/optimize_trajectory")
-    poses = client.node.create_publisher(PoseStamped, "/after/kinopt/target_pose", 1)
-    updates = client.node.create_publisher(SceneUpdate, "/after/kinopt/scene_update", 1)
-    try:
-        assert client.spin_until(
-            lambda: (
-                goals.server_is_ready()
-                and poses.get_subscription_count() == updates.get_subscription_count() == 1
-            ),
-            60.0,
-        )
-        node.close()
-        sent = goals.send_goal_async(OptimizeTrajectory.Goal())
-        poses.publish(PoseStamped())
-        updates.publish(SceneUpdate())
-
-        def answered() -> bool:
-            executor.spin_once(timeout_sec=0.05)
-            return bool(sent.done())
-
-        assert client.spin_until(answered, 60.0)
-        for _ in range(60):
-            executor.spin_once(timeout_sec=0.02)
-    finally:
-        goals.destroy()
-        client.close()
-        node.destroy_node()
-        executor.shutdown()
+    with composed("after", panda_parameters) as (node, executor, client):
+        goals = ActionClient(client.node, OptimizeTrajectory, "/after/kinopt/optimize_trajectory")
+        poses = client.node.create_publisher(PoseStamped, "/after/kinopt/target_pose", 1)
+        updates = client.node.create_publisher(SceneUpdate, "/after/kinopt/scene_update", 1)
+        try:
+            assert client.spin_until(
+                lambda: (
+                    goals.server_is_ready()
+                    and poses.get_subscription_count() == updates.get_subscription_count() == 1
+                ),
+                60.0,
+            )
+            node.close()
+            sent = goals.send_goal_async(OptimizeTrajectory.Goal())
+            poses.publish(PoseStamped())
+            updates.publish(SceneUpdate())
+            until_answered(executor, client, sent)
+            for _ in range(60):
+                executor.spin_once(timeout_sec=0.02)
+        finally:
+            goals.destroy()
 
 
 def test_a_cancel_where_there_is_no_goal_is_answered_in_anybodys_executor(
     ros: None, panda_parameters: dict[str, object]
 ) -> None:
     """Nobody served the thread that answers cancels: it stayed, cost half a core, and was of the next goal."""
-    given = [Parameter(name, value=value) for name, value in panda_parameters.items()]
-    node = KinoptNode(namespace="none", parameter_overrides=given)
-    executor = SingleThreadedExecutor()
-    executor.add_node(node)
-    client = Client("none_client", "/none/kinopt")
-    name = "/none/kinopt/optimize_trajectory/_action/cancel_goal"
-    cancels = client.node.create_client(CancelGoal, name)
-    try:
+    with composed("none", panda_parameters) as (_, executor, client):
+        name = "/none/kinopt/optimize_trajectory/_action/cancel_goal"
+        cancels = client.node.create_client(CancelGoal, name)
         assert client.spin_until(cancels.service_is_ready, 60.0)
         answer = cancels.call_async(CancelGoal.Request())
-
-        def answered() -> bool:
-            executor.spin_once(timeout_sec=0.05)
-            return bool(answer.done())
-
-        assert client.spin_until(answered, 60.0)
+        until_answered(executor, client, answer)
         assert not answer.result().goals_canceling
-    finally:
-        client.close()
-        node.close()
-        node.destroy_node()
-        executor.shutdown()

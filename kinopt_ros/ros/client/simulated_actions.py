@@ -14,6 +14,7 @@ from sensor_msgs.msg import JointState
 
 from kinopt_ros.errors import InvalidRequestError, KinoptError, quoted, shortened
 from kinopt_ros.robot.moveit_controllers import ACTIONS, ControllerEntry
+from kinopt_ros.ros.messages.stamps import nanoseconds
 from kinopt_ros.ros.serving.action_server import QuietActionServer, begin_cancelling, give_result, no_callback
 from kinopt_ros.trajectory.simulated_controller import SimulatedController, Waypoint
 from kinopt_ros.trajectory.simulated_robot import SimulatedRobot
@@ -28,7 +29,7 @@ def given(message: Any) -> tuple[Sequence[str], list[Waypoint], int]:
     """Return joints, points and start (ns, 0: now) of a trajectory as it came, whatever may be wrong with it."""
     points = [
         Waypoint(
-            point.time_from_start.sec * 10**9 + point.time_from_start.nanosec,
+            nanoseconds(point.time_from_start),
             point.positions,
             point.velocities,
             point.accelerations,
@@ -36,8 +37,7 @@ def given(message: Any) -> tuple[Sequence[str], list[Waypoint], int]:
         )
         for point in message.points
     ]
-    stamp = message.header.stamp
-    return list(message.joint_names), points, stamp.sec * 10**9 + stamp.nanosec
+    return list(message.joint_names), points, nanoseconds(message.header.stamp)
 
 
 class ControllerAction(ABC):

@@ -30,6 +30,7 @@ from kinopt_ros.errors import (
 )
 from kinopt_ros.kinematics.se3 import matrix_to_quaternion
 from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.ros.messages.stamps import nanoseconds
 from kinopt_ros.solvers.readiness import PreparingError
 from kinopt_ros.status import Status
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
@@ -186,9 +187,9 @@ def trajectory_from_message(message: JointTrajectoryMsg) -> JointTrajectory:
     )
 
 
-def longer(time: Duration, nanoseconds: int) -> Duration:
+def longer(time: Duration, more: int) -> Duration:
     """Return a ROS duration that is so many ns longer."""
-    sec, nanosec = divmod(time.sec * 10**9 + time.nanosec + nanoseconds, 10**9)
+    sec, nanosec = divmod(nanoseconds(time) + more, 10**9)
     return Duration(sec=sec, nanosec=nanosec)
 
 
@@ -198,10 +199,10 @@ def duration_message(seconds: float) -> Duration:
     Raises:
         InvalidRequestError: more than its 32 bits of seconds can say (68 years).
     """
-    nanoseconds = round(seconds * 1e9)
-    if nanoseconds >= 2**31 * 10**9:
+    sec, nanosec = divmod(round(seconds * 1e9), 10**9)
+    if sec >= 2**31:
         raise InvalidRequestError(f"a motion of {seconds:.3g} s is longer than a message can say")
-    return Duration(sec=nanoseconds // 10**9, nanosec=nanoseconds % 10**9)
+    return Duration(sec=sec, nanosec=nanosec)
 
 
 def seconds(duration: Duration) -> float:

@@ -14,7 +14,7 @@ SAY_SECONDS = 5.0
 
 
 def nanoseconds(stamp: Any) -> int:
-    """Return a builtin_interfaces/Time in ns."""
+    """Return a builtin_interfaces/Time or Duration in ns."""
     return int(stamp.sec * 10**9 + stamp.nanosec)
 
 

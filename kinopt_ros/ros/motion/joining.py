@@ -6,6 +6,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from kinopt_ros.planning.servo.commanded import Commanded
 from kinopt_ros.robot.turns import apart, continuous_joints
 from kinopt_ros.ros.messages.conversions import trajectory_from_message
+from kinopt_ros.ros.messages.stamps import nanoseconds
 from kinopt_ros.ros.motion.drives import THERE
 from kinopt_ros.ros.motion.published import QUINTIC, Published
 from kinopt_ros.ros.robot.joint_states import RobotState
@@ -53,7 +54,7 @@ def joined(message: JointTrajectory, running: Published, state: RobotState, now:
     if not state.known[index].all() or beside.max() <= THERE:
         return message
     needed = float(np.sqrt(QUINTIC * beside / (_SHARE * robot.limits.acceleration[index])).max())
-    start = message.header.stamp.sec * NANOSECONDS_PER_SECOND + message.header.stamp.nanosec
+    start = nanoseconds(message.header.stamp)
     motion = Commanded(trajectory_from_message(message), start, start, start)
     seconds = min(needed, _LONGEST)
     while seconds > _SOONEST and _deviates(motion, now, seconds) > _BESIDE:

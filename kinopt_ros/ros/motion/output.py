@@ -14,6 +14,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from kinopt_ros.errors import EnvironmentChangedError, KinoptError, shortened
 from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.ros.messages.stamps import nanoseconds
 from kinopt_ros.ros.motion.last_look import PlannedFor
 from kinopt_ros.ros.motion.published import Execution, Published, last_of
 from kinopt_ros.ros.motion.rights import Claim, Stop, agreed_by_all
@@ -466,7 +467,7 @@ class MotionOutput:
         """Publish a motion as ``given`` to its controller."""
         stamp = message.header.stamp
         # Before: who publishes may wait long for Python's lock after it, and the controller has begun by then.
-        start = stamp.sec * 10**9 + stamp.nanosec or self._clock()
+        start = nanoseconds(stamp) or self._clock()
         self._publisher.publish(given)
         self._keep(Published(message, robot, start, goes_on=goes_on, brakes=brakes, before=before))
 

@@ -17,6 +17,7 @@ from kinopt_ros.planning.servo.setup import ServoSetup
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.turns import apart, continuous_joints
 from kinopt_ros.ros.messages.conversions import trajectory_from_message
+from kinopt_ros.ros.messages.stamps import nanoseconds
 from kinopt_ros.ros.motion.drives import ALIKE, THERE, least_lag_error, share_of
 from kinopt_ros.ros.motion.slider import pace_of
 from kinopt_ros.ros.robot.joint_states import LATEST, RobotState
@@ -101,7 +102,7 @@ class Published:
     def end(self) -> int:
         """Time of the motion's last point, ns of the node's clock."""
         last = self.message.points[-1].time_from_start if self.message.points else None
-        return self.start + (0 if last is None else last.sec * 10**9 + last.nanosec)
+        return self.start + (0 if last is None else nanoseconds(last))
 
     def runs(self, now: int) -> bool:
         """Whether it is not over: as the controller says, else by time (ns of the node's clock)."""

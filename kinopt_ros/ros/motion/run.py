@@ -24,6 +24,7 @@ from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.variables import one_variable_joints
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import error_message, said, status_message, trajectory_from_message
+from kinopt_ros.ros.messages.stamps import nanoseconds
 from kinopt_ros.ros.messages.trajectory_answer import whole_controller
 from kinopt_ros.ros.motion.arrival import TOLERANCE as ARRIVAL_TOLERANCE
 from kinopt_ros.ros.motion.arrival import missed
@@ -458,8 +459,7 @@ class MotionRun:
             return True  # it comes to rest by itself
         sent = self._output.brake(running, message, send, lambda: not self._cancelled)
         if sent and brake is not None:
-            length = message.points[-1].time_from_start
-            latest = self._latest(length.sec * NANOSECONDS_PER_SECOND + length.nanosec)
+            latest = self._latest(nanoseconds(message.points[-1].time_from_start))
             taken = time.monotonic() + BRAKE_SECONDS
             while not brake.over and not refused.is_set():
                 # One that has been taken may never end: controllers may wait for ever until they are at the goal.

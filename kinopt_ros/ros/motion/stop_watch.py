@@ -19,6 +19,7 @@ from kinopt_ros.array import Float64
 from kinopt_ros.planning.servo.setup import ServoSetup
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import trajectory_message
+from kinopt_ros.ros.messages.stamps import nanoseconds
 from kinopt_ros.ros.motion.brakes import brake_as_measured, brake_of, credible
 from kinopt_ros.ros.motion.lost import goes_on_in
 from kinopt_ros.ros.motion.made_soon import made_soon
@@ -156,8 +157,7 @@ class StopWatch:
             message = self._made_brake(stopped, movement, state)
             if not again(message):
                 return
-            length = message.points[-1].time_from_start
-            end = self._now() + length.sec * 10**9 + length.nanosec
+            end = self._now() + nanoseconds(message.points[-1].time_from_start)
             self._say(
                 f"joint {joint!r} still moves, so the stop was published again, from where the robot is: was it lost, "
                 "or is the controller's clock another one?"

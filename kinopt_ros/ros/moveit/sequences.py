@@ -20,6 +20,7 @@ from kinopt_ros.errors import InvalidRequestError, InvalidStateError, Unsupporte
 from kinopt_ros.ros.messages.conversions import longer
 from kinopt_ros.ros.messages.qos import QUEUED
 from kinopt_ros.ros.messages.sizes import check_lengths
+from kinopt_ros.ros.messages.stamps import nanoseconds
 from kinopt_ros.ros.moveit.move_action import MoveGroupGoal, with_notes
 from kinopt_ros.ros.moveit.moving_goals import PLANNING, MoveItActions, MovingGoal, error_code
 from kinopt_ros.ros.moveit.plan_kinematic_path import PlanKinematicPath
@@ -33,7 +34,6 @@ from kinopt_ros.status import Status
 SERVICE, ACTION = "plan_sequence_path", "sequence_move_group"
 MOST_ITEMS = 100
 """Most motions of a sequence."""
-_NANOSECONDS = 10**9
 
 
 class PlannedSequence:
@@ -218,8 +218,7 @@ def _append(trajectories: list[RobotTrajectory], new: RobotTrajectory) -> None:
     if last is None or list(last.joint_names) != list(given.joint_names):
         trajectories.append(new)
         return
-    end = last.points[-1].time_from_start
-    begin = end.sec * _NANOSECONDS + end.nanosec
+    begin = nanoseconds(last.points[-1].time_from_start)
     for point in given.points[1:]:  # the first one is the last of the motion before
         point.time_from_start = longer(point.time_from_start, begin)
         last.points.append(point)

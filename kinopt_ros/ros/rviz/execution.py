@@ -47,10 +47,6 @@ class Executions:
         self._workers = ThreadPoolExecutor(max_workers=THREADS, thread_name_prefix="marker_motion")
         controllers.needed_by(self._needs)
 
-    def stops_before(self, unread: float) -> int:
-        """Return how many emergency stops there were when a message came, as ``MotionOutput``."""
-        return self._output.stops_before(unread)
-
     def begin(self, motion: ShownMotion, ended: Callable[[StatusMsg], None], stops: int) -> None:
         """Execute a motion as it is shown. Returns at once; on the executor's thread.
 

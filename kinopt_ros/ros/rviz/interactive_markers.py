@@ -115,6 +115,7 @@ class InteractiveMarkers:
             planned_path_display(node),
             self._log,
         )
+        self._output = output
         self._executions = Executions(context, output, controllers)
         updates_out = node.create_publisher(InteractiveMarkerUpdate, f"~/{NAME}/update", _UPDATES)
         self._server = MarkerServer(updates_out.publish)
@@ -167,7 +168,7 @@ class InteractiveMarkers:
             if feedback.event_type == feedback.POSE_UPDATE:
                 self._moved(feedback.marker_name, feedback.pose)
             elif feedback.event_type == feedback.MENU_SELECT:
-                stops = self._executions.stops_before(seconds_unread(info))
+                stops = self._output.stops_before(seconds_unread(info))
                 self._selected(feedback.marker_name, feedback.menu_entry_id, stops)
         except Exception as error:  # nothing leaves a callback
             self._refuse(error)

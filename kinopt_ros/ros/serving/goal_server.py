@@ -102,8 +102,9 @@ class GoalServer(ActionServer):  # type: ignore[type-arg]  # generic in later ve
 
     def tell_unread(self, tell: Callable[[Any], None]) -> None:
         """Have goals told something that lie unread, as the executor has been in one callback, or has taken one goal
-        after the other, for UNREAD_SECONDS and more. (One that
-        comes after this, while it is still at work, is told, too.) Returns at once. On any thread.
+        after the other, for UNREAD_SECONDS and more. Returns at once. On any thread.
+
+        One that comes after this, while the executor is still at work, is told, too.
 
         An executor of somebody else serves stops, too, in their turn: there nothing is told."""
         executor = self._node.executor
@@ -159,10 +160,8 @@ class GoalServer(ActionServer):  # type: ignore[type-arg]  # generic in later ve
             self._is_cancel_request_ready = False
             # Of a cancel of all and a goal that lay unread together nobody knows which came first.
             self._goal_beside_cancel |= self._is_goal_request_ready
-            if not isinstance(
-                self._node.executor, GuardedExecutor
-            ):  # nor does anybody serve the urgent thread
-                self._take_cancels()
+            if not isinstance(self._node.executor, GuardedExecutor):
+                self._take_cancels()  # as nobody serves the urgent thread
             elif not self._cancels_wait:
                 self._cancels_wait = True
                 self._urgent.create_task(self._take_cancels)
