@@ -39,6 +39,8 @@ _said: set[str] = set()
 """Sentences that were logged."""
 _OTHERS_SAVE = 2.0
 """s that other processes may take to save what they have compiled; they need milliseconds."""
+_PART, _LEFT = ".tmp.", 600.0
+"""What names of files say that are being written; s after which nobody writes them any more."""
 
 
 class NotCompiledError(Exception):
@@ -248,7 +250,7 @@ class _Files(IndexDataCacheFile):  # type: ignore[misc]
     @contextmanager
     def _open_for_write(self, filepath: str) -> Iterator[Any]:
         """Write a file that only its owner can write to, whatever umask says, and that is there as a whole."""
-        part = f"{filepath}.tmp.{os.urandom(8).hex()}"
+        part = f"{filepath}{_PART}{os.urandom(8).hex()}"
         file = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
         try:
             with open(file, "wb") as stream:
@@ -260,17 +262,21 @@ class _Files(IndexDataCacheFile):  # type: ignore[misc]
             raise
 
     def save(self, key: Any, data: Any) -> None:
-        """Keep code, and remove files that the index does not name any more."""
+        """Keep code; remove files that the index does not name any more, and what was left half written."""
         with _one_process_at_a_time(Path(self._cache_path)):
             overloads = self._load_index()
             overloads[key] = self._data_name(int.from_bytes(os.urandom(6)))
             self._save_data(overloads[key], data)
             self._save_index(overloads)
             base = self._index_name.removesuffix(".nbi")
+            old = time.time() - _LEFT
             for file in Path(self._cache_path).iterdir():
-                is_own = file.suffix == ".nbc" and file.stem.rpartition(".")[0] == base
-                if is_own and file.name not in overloads.values():
-                    with suppress(OSError):
+                is_code = file.suffix == ".nbc" and file.stem.rpartition(".")[0] == base
+                is_part = file.name.startswith(f"{base}.") and _PART in file.name
+                with suppress(OSError):
+                    if (is_code and file.name not in overloads.values()) or (
+                        is_part and file.stat().st_mtime < old
+                    ):
                         file.unlink()
 
 

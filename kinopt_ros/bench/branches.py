@@ -198,6 +198,7 @@ def main(args: argparse.Namespace) -> int:
                 rows.append(run_branch_bench(robot, *ARMS[robot], args.poses, args.seed, report))
             except KinoptError as error:
                 failures.append(str(error))
+    failures = list(dict.fromkeys(failures))
     if args.json:
         _print_json({"rows": [asdict(row) for row in rows], "failures": failures})
     else:

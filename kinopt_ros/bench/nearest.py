@@ -213,6 +213,7 @@ def main(args: argparse.Namespace) -> int:
                 )
             except KinoptError as error:
                 failures.append(str(error))
+    failures = list(dict.fromkeys(failures))
     if args.json:
         record = {"rows": [asdict(row) for row in rows], "failures": failures}
         print(json.dumps(record, indent=2, allow_nan=False))

@@ -8,6 +8,7 @@ import pickle
 import resource
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -81,6 +82,21 @@ def test_code_is_kept_and_found_again(tmp_path: Path, load: Load) -> None:
     for number in (2.0, 3.0, 4.0):
         assert answers(load(number)) == (1.0 + number, 1.0 + number)
     kept(tmp_path, ".nbc")  # nothing is left of older sources
+
+
+def test_what_a_killed_process_left_half_written_is_removed(tmp_path: Path, load: Load) -> None:
+    """One file was left for each process that was killed as it saved, for ever."""
+    answers(load(1.0))
+    left, written = (Path(f"{code}.tmp.{number:016x}") for number, code in enumerate(kept(tmp_path, ".nbc")))
+    foreign = left.parent / "another.tmp.0"
+    for file in (left, written, foreign):
+        file.write_bytes(b"half")
+    for file in (left, foreign):
+        os.utime(file, (time.time() - 3600.0,) * 2)
+    answers(load(2.0))
+    assert not left.exists()
+    assert written.exists()
+    assert foreign.exists()
 
 
 @pytest.mark.parametrize("suffix", [".nbi", ".nbc"])

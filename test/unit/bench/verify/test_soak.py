@@ -134,6 +134,7 @@ def test_the_command_prints_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert record["rejected"] == 0
 
 
-def test_too_few_requests_are_refused() -> None:
-    with pytest.raises(InvalidRequestError, match="requests is 0"):
-        soak("cpu", 0)
+@pytest.mark.parametrize(("requests", "seed"), [(0, 0), (1, -1)])
+def test_numbers_out_of_range_are_refused(requests: int, seed: int) -> None:
+    with pytest.raises(InvalidRequestError, match=f"requests is {requests} and seed {seed};"):
+        soak("cpu", requests, seed=seed)
