@@ -6,6 +6,7 @@ lies inside the hull of its control points and takes the first and the last of t
 makes every bound derived from them rigorous (G. Farin, Curves and Surfaces for CAGD, ch. 5-6).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -93,11 +94,31 @@ def evaluate(
     row = np.clip(np.searchsorted(knots, clipped, side="right") - 1, 0, knots.size - 2)
     h = (knots[row + 1] - knots[row])[:, None]
     tau = (clipped - knots[row])[:, None] / h
+    start, end = (
+        (trajectory.position[at], trajectory.velocity[at], trajectory.acceleration[at])
+        for at in (row, row + 1)
+    )
+    return quintics(start, end, h, tau)
 
-    p0, v0, a0 = trajectory.position[row], trajectory.velocity[row] * h, trajectory.acceleration[row] * h * h
-    v1, a1 = trajectory.velocity[row + 1] * h, trajectory.acceleration[row + 1] * h * h
+
+def quintics(
+    start: Sequence[Annotated[Float64, "M n"]],
+    end: Sequence[Annotated[Float64, "M n"]],
+    h: Annotated[Float64, "M 1"],
+    tau: Annotated[Float64, "M 1"],
+) -> tuple[Annotated[Float64, "M n"], Annotated[Float64, "M n"], Annotated[Float64, "M n"]]:
+    """Compute position, velocity and acceleration within segments.
+
+    Args:
+        start: position, velocity and acceleration where the segment of each row begins.
+        end: the same where it ends.
+        h: its length, s.
+        tau: share of it that has passed, 0 to 1.
+    """
+    p0, v0, a0 = start[0], start[1] * h, start[2] * h * h
+    v1, a1 = end[1] * h, end[2] * h * h
     # What the end state lacks after constant acceleration from the start state; c3..c5 make up for it.
-    dp = trajectory.position[row + 1] - p0 - v0 - a0 / 2.0
+    dp = end[0] - p0 - v0 - a0 / 2.0
     dv = v1 - v0 - a0
     da = a1 - a0
     c3 = 10.0 * dp - 4.0 * dv + da / 2.0

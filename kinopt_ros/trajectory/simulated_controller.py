@@ -17,8 +17,8 @@ import numpy as np
 
 from kinopt_ros.array import Float64, Int64
 from kinopt_ros.errors import InvalidRequestError, quoted, shortened
-from kinopt_ros.trajectory.interpolation import evaluate
-from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND, JointTrajectory
+from kinopt_ros.trajectory.interpolation import quintics
+from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND
 from kinopt_ros.trajectory.simulated_drive import LONGEST_LAG, STEP, SimulatedDrive
 
 AT_REST = 1e-7
@@ -65,6 +65,52 @@ class _Knot:
     order: int
 
 
+_AT_REST = 3
+"""Order of what follows the last knot."""
+
+
+class _Motion:
+    """A way through knots: a line, cubic or quintic between two of them, by what is known of both; then rest."""
+
+    def __init__(self, knots: list[_Knot]) -> None:
+        self.knots = knots
+        self._times = np.array([knot.time for knot in knots], dtype=np.int64)
+        states = [(knot.state.position, knot.state.velocity, knot.state.acceleration) for knot in knots]
+        self._states = np.array(states).transpose(1, 0, 2)
+        self._orders = np.array([min(a.order, b.order) for a, b in pairwise(knots)] + [_AT_REST])
+
+    def at(self, times: Annotated[Int64, "K"]) -> tuple[Annotated[Float64, "K n"], ...]:
+        """Return positions, velocities and accelerations at times of the knots; before the first it is as there."""
+        rows = np.maximum(np.searchsorted(self._times, times, side="right") - 1, 0)
+        orders = self._orders[rows]
+        if (orders == orders[0]).all():
+            return self._between(int(orders[0]), rows, times)
+        found = np.empty((3, len(times), self._states.shape[2]))
+        for order in np.unique(orders).tolist():
+            there = orders == order
+            found[:, there] = self._between(order, rows[there], times[there])
+        return found[0], found[1], found[2]
+
+    def _between(
+        self, order: int, rows: Annotated[Int64, "K"], times: Annotated[Int64, "K"]
+    ) -> tuple[Annotated[Float64, "K n"], ...]:
+        """Interpolate between knots, the first of them in these rows."""
+        p0, v0, a0 = self._states[:, rows]
+        if order == _AT_REST:
+            return p0, np.zeros_like(p0), np.zeros_like(p0)
+        p1, v1, a1 = self._states[:, rows + 1]
+        h = ((self._times[rows + 1] - self._times[rows]) / NANOSECONDS_PER_SECOND)[:, None]
+        s = (np.maximum(times - self._times[rows], 0) / NANOSECONDS_PER_SECOND)[:, None]
+        if order == 2:
+            return quintics((p0, v0, a0), (p1, v1, a1), h, np.minimum(s, h) / h)
+        slope = (p1 - p0) / h
+        if order == 0:
+            return p0 + s * slope, slope, np.zeros_like(slope)
+        c2 = (3.0 * slope - 2.0 * v0 - v1) / h
+        c3 = (v0 + v1 - 2.0 * slope) / (h * h)
+        return p0 + s * (v0 + s * (c2 + s * c3)), v0 + s * (2.0 * c2 + s * 3.0 * c3), 2.0 * c2 + 6.0 * s * c3
+
+
 class SimulatedController:
     """Follows trajectories for some joints. Times are ns of any one clock."""
 
@@ -99,12 +145,12 @@ class SimulatedController:
         """Up to when the drives have gone on."""
         self._begun = 0
         """When the motion came: from then on its time goes on at its own pace."""
-        self._knots = [_Knot(0, JointsState.at_rest(start), 2)]
+        self._motion = _Motion([_Knot(0, JointsState.at_rest(start), 2)])
 
     @property
     def end(self) -> int:
         """Time at which the motion is over."""
-        left = self._knots[-1].time - self._begun
+        left = self._motion.knots[-1].time - self._begun
         return self._begun + (left if self._scaling == 1.0 else math.ceil(left / self._scaling))
 
     def take(self, names: Sequence[str], points: Sequence[Waypoint], start: int, now: int) -> None:
@@ -134,8 +180,8 @@ class SimulatedController:
     def set_back(self, last: int, now: int) -> None:
         """The clock was set back from ``last``, as simulations that begin anew do. A motion that is over, or begins
         later than now, is not done again: the joints stay where they were."""
-        if self._motion_times(np.array([now]))[0] < self._knots[0].time or last >= self.end:
-            self._knots = [_Knot(now, JointsState.at_rest(self.state(last).position), 2)]
+        if self._motion_times(np.array([now]))[0] < self._motion.knots[0].time or last >= self.end:
+            self._motion = _Motion([_Knot(now, JointsState.at_rest(self.state(last).position), 2)])
             self._begun = now
         self._driven = now
 
@@ -146,7 +192,7 @@ class SimulatedController:
     def states(self, times: Annotated[Int64, "K"]) -> tuple[Annotated[Float64, "K n"], ...]:
         """Return positions, velocities and accelerations that the joints are told, as ``state``."""
         pace = self._scaling
-        position, velocity, acceleration = self._in_motion(self._motion_times(times))
+        position, velocity, acceleration = self._motion.at(self._motion_times(times))
         return position, pace * velocity, pace * pace * acceleration
 
     def measured(self, now: int) -> JointsState:
@@ -173,7 +219,7 @@ class SimulatedController:
     def _there(self, now: int) -> _Knot:
         """Return the state in which what comes now finds the joints."""
         if self._from_desired:
-            told = self._in_motion(self._motion_times(np.array([now])))
+            told = self._motion.at(self._motion_times(np.array([now])))
             return _Knot(now, JointsState(*(rows[0] for rows in told)), 2)
         there = self.measured(now)  # no driver measures accelerations
         return _Knot(now, JointsState(there.position.copy(), there.velocity.copy(), there.acceleration), 1)
@@ -181,7 +227,7 @@ class SimulatedController:
     def _replace(self, knots: list["_Knot"], now: int) -> None:
         """Do something else from now on."""
         self.drive_on(np.array([now]))
-        self._knots, self._begun = knots, now
+        self._motion, self._begun = _Motion(knots), now
 
     def _motion_times(self, times: Annotated[Int64, "K"]) -> Annotated[Int64, "K"]:
         """Return how far the motion is at some times, in the time of its knots."""
@@ -189,19 +235,6 @@ class SimulatedController:
             return times
         passed = self._scaling * (times - self._begun)
         return np.asarray(self._begun + passed.round().astype(np.int64))
-
-    def _in_motion(self, times: Annotated[Int64, "K"]) -> tuple[Annotated[Float64, "K n"], ...]:
-        """Return where the motion has the joints at times of its knots, and how they move there."""
-        knots = self._knots
-        found = np.zeros((3, len(times), len(self.joints)))
-        rows = np.maximum(np.searchsorted([knot.time for knot in knots], times, side="right") - 1, 0)
-        for row in np.unique(rows).tolist():
-            there = rows == row
-            if row + 1 < len(knots):
-                found[:, there] = _between(knots[row], knots[row + 1], times[there])
-            else:
-                found[0, there] = knots[row].state.position
-        return found[0], found[1], found[2]
 
     def check(self, names: Sequence[str], points: Sequence[Waypoint], start: int, now: int) -> None:
         """Raise InvalidRequestError if ``take`` would."""
@@ -251,28 +284,3 @@ def _knot(begin: int, point: Waypoint, order: Sequence[int]) -> _Knot:
     ]
     known = 0 if not len(point.velocities) else 1 if not len(point.accelerations) else 2
     return _Knot(begin + point.nanoseconds, JointsState(*rows), known)
-
-
-def _between(a: _Knot, b: _Knot, times: Annotated[Int64, "K"]) -> tuple[Annotated[Float64, "K n"], ...]:
-    """Interpolate between two knots, by what is known of both; before the first it is as there."""
-    h = (b.time - a.time) / NANOSECONDS_PER_SECOND
-    seconds = np.maximum(times - a.time, 0) / NANOSECONDS_PER_SECOND
-    s = seconds[:, None]
-    p, q = a.state, b.state
-    order = min(a.order, b.order)
-    if order == 0:
-        velocity = np.tile((q.position - p.position) / h, (len(times), 1))
-        return p.position + s * velocity, velocity, np.zeros_like(velocity)
-    if order == 1:
-        slope = (q.position - p.position) / h
-        c2 = (3.0 * slope - 2.0 * p.velocity - q.velocity) / h
-        c3 = (p.velocity + q.velocity - 2.0 * slope) / (h * h)
-        return (
-            p.position + s * (p.velocity + s * (c2 + s * c3)),
-            p.velocity + s * (2.0 * c2 + s * 3.0 * c3),
-            2.0 * c2 + 6.0 * s * c3,
-        )
-    rows = (
-        np.stack([getattr(p, name), getattr(q, name)]) for name in ("position", "velocity", "acceleration")
-    )
-    return evaluate(JointTrajectory(("",) * len(p.position), np.array([0.0, h]), *rows), seconds)
