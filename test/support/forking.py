@@ -7,6 +7,7 @@ its number. Processes are left to whoever asks, who must be a child subreaper. T
 from __future__ import annotations
 
 import gc
+import inspect
 import json
 import os
 import runpy
@@ -25,7 +26,7 @@ MESSAGES = (
         "visualization_msgs.msg",
     ),
 )
-"""Messages are plain Python until they are used."""
+"""Messages: plain Python, and a library for each that is used."""
 
 
 class Wanted(TypedDict):
@@ -47,7 +48,9 @@ def load() -> None:
     ROS itself is left to each of the processes: it has threads, which end with a fork.
     """
     for module in MESSAGES:
-        import_module(module)
+        for kind in vars(import_module(module)).values():
+            if hasattr(kind, "__import_type_support__"):
+                kind.__import_type_support__()
     from kinopt_ros.planning.trajectory_warm_up import warm_up_trajectories
     from kinopt_ros.robot.sources import load_robot
     from kinopt_ros.solvers.readiness import prepare_collisions
@@ -59,6 +62,7 @@ def load() -> None:
     solver.warm_up_motions()
     warm_up_trajectories(solver)
     solver.close()
+    inspect.getmodule(inspect.currentframe())  # ROS's first line in a log looks through all modules
 
 
 def asked(output: int) -> Wanted | None:

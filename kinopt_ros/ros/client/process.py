@@ -15,6 +15,7 @@ from kinopt_ros.ros.client.isolation import isolate
 
 __all__ = ["NodeProcess", "isolate"]
 
+_DUMPER = yaml.CSafeDumper if yaml.__with_libyaml__ else yaml.SafeDumper
 _STOP_SECONDS = 30.0
 """Time until a node is killed, s: nodes end within a second or two, on a busy machine later."""
 
@@ -61,9 +62,8 @@ class NodeProcess:
         parameters = Path(self._directory.name, "parameters.yaml")
         by_node = {"/**": self._parameters}
         by_node |= {f"/{namespace}/{self._name}": own for namespace, own in self._namespaces.items()}
-        parameters.write_text(
-            yaml.safe_dump({node: {"ros__parameters": dict(own)} for node, own in by_node.items()})
-        )
+        said = {node: {"ros__parameters": dict(own)} for node, own in by_node.items()}
+        parameters.write_text(yaml.dump(said, Dumper=_DUMPER))
         log = self._log or Path(self._directory.name, "node.log")
         log.write_bytes(b"")
         arguments = ["--ros-args", "-r", f"__node:={self._name}", "--params-file", str(parameters)]
