@@ -24,7 +24,7 @@ from kinopt_msgs.action import OptimizeTrajectory
 from kinopt_ros.ros.motion.output import EmergencyStopError, MotionOutput
 from kinopt_ros.ros.node import KinoptNode
 from kinopt_ros.ros.serving import goal_server
-from kinopt_ros.ros.serving.goal_server import UNREAD_SECONDS
+from kinopt_ros.ros.serving.goal_server import LONG_UNREAD
 from kinopt_ros.ros.serving.kept_goals import KeptGoal, KeptGoals, _cancelled
 from kinopt_ros.ros.topics.emergency_stop import EmergencyStop
 
@@ -92,11 +92,16 @@ class World:
         """Have the executor at work until the gate is opened."""
         self.slow.call_async(Trigger.Request())
         self.served.until(self.gate.entered.is_set)
-        self.served.until(lambda: self.served.rest.leaves_unread(UNREAD_SECONDS))
+        self.until_long_unread()
+
+    def until_long_unread(self) -> None:
+        """Wait until the executor has been at work for so long that what has come since lies unread for long."""
+        begin = time.monotonic()
+        self.served.until(lambda: time.monotonic() - begin > LONG_UNREAD)
 
     def until_told(self) -> None:
         """Wait until the executor has seen that nothing lies unread."""
-        self.served.until(lambda: not self.goals.server.tells)
+        self.served.until(lambda: not self.goals.server._tells)
 
     def status(self, sent: Any) -> int:
         """Let the executor go on; return how a goal has ended."""
@@ -135,7 +140,7 @@ def test_a_goal_that_lay_unread_is_told_what_came_after_it(world: World) -> None
     sent = [world.send() for _ in range(3)]
     for _ in range(1000):
         world.goals.server.tell_unread(Goal.cancel)  # as the event 'stop' does
-    assert len(world.goals.server.tells) == 1
+    assert len(world.goals.server._tells) == 1
     assert [world.status(each) for each in sent] == 3 * [GoalStatus.STATUS_ABORTED]
     world.until_told()
     assert world.status(world.send()) == GoalStatus.STATUS_SUCCEEDED
@@ -145,9 +150,7 @@ def test_who_stops_and_at_once_asks_for_the_next_motion_gets_that(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As MoveGroupInterface's stop() and move() do: the executor waits, and nothing lies unread."""
-    monkeypatch.setattr(
-        goal_server, "UNREAD_SECONDS", 5.0
-    )  # a busy machine may stop the executor in a callback
+    monkeypatch.setattr(goal_server, "LONG_UNREAD", 5.0)  # a busy machine may stop the executor in a callback
     for _ in range(20):
         world.goals.server.tell_unread(Goal.cancel)
         assert world.status(world.send()) == GoalStatus.STATUS_SUCCEEDED
@@ -171,15 +174,62 @@ def test_goals_behind_many_short_callbacks_lie_unread_too(
     world.served.pause(0.5)  # until ROS has received them
     world.gate.open.set()
     world.served.until(begun.entered.is_set)
-    since = world.goals.server._goals_since
-    world.served.until(lambda: time.monotonic() - since > UNREAD_SECONDS)
-    # As where each callback is short.
-    monkeypatch.setattr(world.served.rest, "leaves_unread", lambda seconds: seconds == 0.0)
+    world.until_long_unread()
     world.stop.stop_all("the emergency stop")
     output[0].release()
     begun.open.set()
     last = sent[-1]
     assert world.status(last) == GoalStatus.STATUS_ABORTED
+
+
+def test_goals_behind_short_callbacks_of_others_lie_unread_too(world: World) -> None:
+    """Each callback began anew to count: 15 of 15 goals moved the robot after a stop's end, behind eight of 15 ms."""
+    gates = [Gate(), Gate()]
+    calls = []
+    for number, gate in enumerate(gates):
+        world.served.node.create_service(Trigger, f"~/short_{number}", gate.pass_through)
+        calls.append(world.served.client.create_client(Trigger, f"unread/short_{number}"))
+    world.served.until(lambda: all(call.service_is_ready() for call in calls))
+    world.be_at_work()
+    for call in calls:
+        call.call_async(Trigger.Request())
+    world.served.pause(0.5)  # until ROS has received them: the executor finds both in its next round
+    world.gate.open.set()
+    world.served.until(lambda: any(gate.entered.is_set() for gate in gates))
+    first, second = gates if gates[0].entered.is_set() else reversed(gates)
+    assert not second.entered.is_set()
+    sent = world.send()
+    world.until_long_unread()
+    first.open.set()
+    world.served.until(second.entered.is_set)
+    world.stop.stop_all("the emergency stop")
+    output[0].release()
+    second.open.set()
+    assert world.status(sent) == GoalStatus.STATUS_ABORTED
+
+
+def test_a_stop_of_a_goal_that_was_just_accepted_is_of_that_alone(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client knows first: 'stop' right after that let 2 of 15 goals go on to their ends, on a busy node 9 of 20."""
+    monkeypatch.setattr(goal_server, "LONG_UNREAD", 1e9)  # nothing else lies unread
+    between = Gate()
+    make = world.goals._make
+
+    def slowly(*given: Any) -> Goal:
+        between.pass_through()
+        return make(*given)
+
+    monkeypatch.setattr(world.goals, "_make", slowly)
+    first = world.send()
+    world.served.until(first.done)
+    assert between.entered.is_set() or not made
+    world.goals.server.tell_unread(Goal.cancel)
+    world.served.until(between.entered.is_set)
+    second = world.send()
+    between.open.set()
+    assert world.status(first) == GoalStatus.STATUS_ABORTED
+    assert world.status(second) == GoalStatus.STATUS_SUCCEEDED
 
 
 def test_a_stop_by_the_executor_itself_is_of_nothing_that_it_leaves_unread(world: World) -> None:
@@ -189,14 +239,14 @@ def test_a_stop_by_the_executor_itself_is_of_nothing_that_it_leaves_unread(world
     def stop(*given: Any) -> Any:
         world.gate.pass_through()
         world.goals.server.tell_unread(Goal.cancel)
-        told.append(world.goals.server.tells)
+        told.append(world.goals.server.take_tells())
         return given[-1]
 
     world.served.node.create_service(Trigger, "~/stop", stop)
     stops = world.served.client.create_client(Trigger, "unread/stop")
     world.served.until(stops.service_is_ready)
     answer = stops.call_async(Trigger.Request())
-    world.served.until(lambda: world.served.rest.leaves_unread(UNREAD_SECONDS))
+    world.until_long_unread()
     world.gate.open.set()
     world.served.until(answer.done)
     assert told == [[]]
@@ -215,7 +265,7 @@ def test_who_tells_does_not_wait_for_what_is_read(world: World, monkeypatch: pyt
     monkeypatch.setattr(server, "_execute_goal_request", slowly)
     sent = world.send()
     world.served.until(reading.entered.is_set)
-    world.served.until(lambda: world.served.rest.leaves_unread(UNREAD_SECONDS))
+    world.until_long_unread()
     world.stop.stop_all("the emergency stop")
     output[0].release()
     reading.open.set()
@@ -246,7 +296,7 @@ def test_a_cancel_of_all_after_another_end_of_the_same_goals_is_no_defect(
     sent = [world.send() for _ in range(5)]
     world.goals.server.tell_unread(Goal.cancel)
     world.goals.server.tell_unread(_cancelled)  # as a cancel of all does
-    assert len(world.goals.server.tells) == 2
+    assert len(world.goals.server._tells) == 2
     for each in sent:
         assert world.status(each) in (GoalStatus.STATUS_ABORTED, GoalStatus.STATUS_CANCELED)
     assert "internal error" not in capfd.readouterr().err

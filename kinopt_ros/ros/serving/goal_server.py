@@ -21,8 +21,8 @@ from kinopt_ros.ros.serving.defects import log_defect
 from kinopt_ros.ros.serving.guarded_executor import GuardedExecutor
 from kinopt_ros.ros.serving.urgent import UrgentExecutor
 
-UNREAD_SECONDS = 0.02
-"""Time for which the executor has been at work, s, so that goals may lie unread for long."""
+LONG_UNREAD = 0.02
+"""Time for which goals may lie unread, s, that counts as long."""
 CANCEL_SECONDS = 0.01
 """Time between two looks for cancels while the executor is at work, s."""
 
@@ -35,7 +35,8 @@ class GoalServer(ActionServer):  # type: ignore[type-arg]  # generic in later ve
     are ended by another thread, so that sending large results keeps nobody waiting.
 
     The executor may be at work for seconds, and goals lie unread. Who stops means them, too, and cannot wait until they
-    are read. So what they are to be told is kept until the executor has waited since, and ROS had no goal for it.
+    are read. So what they are to be told is kept: for one goal, if ROS has said that there is one; for more of them
+    until the executor has waited since, and ROS had no goal for it.
     """
 
     def __init__(
@@ -71,8 +72,12 @@ class GoalServer(ActionServer):  # type: ignore[type-arg]  # generic in later ve
         self._seen: dict[Callable[[Any], None], int] = {}
         """What of it was there when the executor began to wait."""
         self._numbers = count()
-        self._goals_since = math.inf
-        """Since when the executor has found one goal after the other, s."""
+        self._unread_since = -math.inf
+        """Since when goals may lie unread: when the executor looked for goals, or first found one of many, s."""
+        self._next_told: list[Callable[[Any], None]] | None = None
+        """What the next goal is told, which has come and has not begun; None: there may be none."""
+        self._found = False
+        """Whether ROS had a goal when the executor looked last."""
         self.closed = False
         """Whether no goal is ended any more."""
         self._telling = threading.Lock()
@@ -101,17 +106,22 @@ class GoalServer(ActionServer):  # type: ignore[type-arg]  # generic in later ve
             self._urgent.wake()
 
     def tell_unread(self, tell: Callable[[Any], None]) -> None:
-        """Have goals told something that lie unread, as the executor has been in one callback, or has taken one goal
-        after the other, for UNREAD_SECONDS and more. Returns at once. On any thread.
+        """Have goals told something that have come and have not begun. Returns at once. On any thread.
 
-        One that comes after this, while the executor is still at work, is told, too.
+        That is the one that ROS has said to be there. Where others may lie unread for LONG_UNREAD and more, as the
+        executor has not looked for goals since, or has taken one after the other, it is all of them; one that comes
+        after this, while the executor is still at work, is told, too.
 
-        An executor of somebody else serves stops, too, in their turn: there nothing is told."""
+        What the executor itself tells is of nothing that it leaves unread; and one of somebody else serves stops, too,
+        in their turn."""
         executor = self._node.executor
-        if not isinstance(executor, GuardedExecutor):
+        if not isinstance(executor, GuardedExecutor) or executor.at_work == threading.get_ident():
             return
-        many = time.monotonic() - self._goals_since > UNREAD_SECONDS
-        if executor.leaves_unread(0.0 if many else UNREAD_SECONDS):
+        with self._telling:
+            if self._next_told is not None:
+                self._next_told.append(tell)
+            unread = time.monotonic() - self._unread_since
+        if min(unread, executor.busy_for()) > LONG_UNREAD:
             self._tell_next(tell)  # else who stops and at once asks for the next motion gets that
 
     def _tell_next(self, tell: Callable[[Any], None]) -> None:
@@ -124,11 +134,11 @@ class GoalServer(ActionServer):  # type: ignore[type-arg]  # generic in later ve
         if self._node.executor is not None:
             self._node.executor.wake()
 
-    @property
-    def tells(self) -> list[Callable[[Any], None]]:
-        """What a goal is to be told that begins now."""
+    def take_tells(self) -> list[Callable[[Any], None]]:
+        """Return what a goal is to be told that begins now."""
         with self._telling:
-            return list(self._tells)
+            own, self._next_told = self._next_told or (), None
+            return list(dict.fromkeys((*own, *self._tells)))
 
     def add_to_wait_set(self, wait_set: Any) -> None:
         """As rclpy's."""
@@ -139,9 +149,7 @@ class GoalServer(ActionServer):  # type: ignore[type-arg]  # generic in later ve
     def is_ready(self, wait_set: Any) -> bool:
         """As rclpy's."""
         ready = bool(super().is_ready(wait_set))
-        self._goals_since = (
-            min(self._goals_since, time.monotonic()) if self._is_goal_request_ready else math.inf
-        )
+        self._note_goal(self._is_goal_request_ready)
         if not self._tells:
             return ready
         with self._telling:
@@ -153,6 +161,14 @@ class GoalServer(ActionServer):  # type: ignore[type-arg]  # generic in later ve
         if left:
             self._look_again()
         return ready
+
+    def _note_goal(self, there: bool) -> None:
+        """Take notice of whether ROS has a goal."""
+        with self._telling:
+            if not (there and self._found):
+                self._unread_since = time.monotonic()
+            self._found = there
+            self._next_told = ([] if self._next_told is None else self._next_told) if there else None
 
     def take_data(self) -> Any:
         """Take what the executor goes on with: goals, and requests for results."""

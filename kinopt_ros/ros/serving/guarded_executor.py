@@ -22,6 +22,8 @@ from kinopt_ros.ros.serving.defects import log_defect
 
 _PAUSE = 0.05
 """Pause after a round that failed as a whole, s: the next one may fail likewise, and must not fill the log."""
+_IDLE_SECONDS = 0.005
+"""Time without anything to run, s, that is none of work: rclpy lists all that it waits for before it waits."""
 _RARE = frozenset(
     id(getattr(kind, name))
     for kind, name in (
@@ -45,10 +47,12 @@ class GuardedExecutor(SingleThreadedExecutor):
     _interrupted = False
     _hears_rare = True
     _next_rare = 0.0
-    _at_work: int | None = None
+    at_work: int | None = None
     """Thread that is in the middle of a callback."""
-    _began = 0.0
-    """When it began with that, s."""
+    _asked = 0.0
+    """When it was asked last what is to be run next, s."""
+    _busy_since = 0.0
+    """When it was found last after some time in which there was nothing, s."""
 
     def __init__(self, *, context: Any = None) -> None:
         super().__init__(context=context)
@@ -64,7 +68,7 @@ class GuardedExecutor(SingleThreadedExecutor):
         trigger = guard.trigger
 
         def trigger_from_elsewhere() -> None:
-            if threading.get_ident() != self._at_work:
+            if threading.get_ident() != self.at_work:
                 trigger()
 
         guard.trigger = trigger_from_elsewhere
@@ -89,22 +93,25 @@ class GuardedExecutor(SingleThreadedExecutor):
             log_defect(get_logger("kinopt"), "between callbacks", error)
             time.sleep(_PAUSE)
         finally:
-            self._at_work = None
+            self.at_work = None
 
     def wait_for_ready_callbacks(self, *args: Any, **options: Any) -> Any:
         """Return what is to be run next."""
-        self._at_work = None
+        self._asked = time.monotonic()
+        self.at_work = None
         try:
             return super().wait_for_ready_callbacks(*args, **options)
         finally:
-            self._began = time.monotonic()
-            self._at_work = threading.get_ident()
+            now = time.monotonic()
+            if now - self._asked > _IDLE_SECONDS:
+                self._busy_since = now
+            self.at_work = threading.get_ident()
 
-    def leaves_unread(self, seconds: float) -> bool:
-        """Check whether another thread than this one is in the middle of a callback for longer than some time, so that
-        what has arrived since lies unread."""
-        at_work = self._at_work
-        return at_work not in (None, threading.get_ident()) and time.monotonic() - self._began > seconds
+    def busy_for(self) -> float:
+        """Return for how long there has been one thing after the other to do, s."""
+        now = time.monotonic()
+        waits = self.at_work is None and now - self._asked > _IDLE_SECONDS
+        return 0.0 if waits else now - self._busy_since
 
     def can_execute(self, entity: Any) -> bool:
         """Check whether it is a callback's turn."""

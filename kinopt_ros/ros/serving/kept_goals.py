@@ -99,7 +99,7 @@ class KeptGoals(Generic[G]):
             self._goals[goal.number] = goal
             self.server.listen(True)
             # Who stops has them told first, and then tells those that are present.
-            tells = self.server.tells
+            tells = self.server.take_tells()
             cancelled = goal.number in self._early
             self._early.discard(goal.number)
         if cancelled:
