@@ -44,9 +44,9 @@ from kinopt_ros.ros.robot.controller_names import SEVERAL
 from kinopt_ros.ros.robot.description import NAMING, Description, check_names
 from kinopt_ros.ros.robot.frames import Frames
 from kinopt_ros.ros.robot.joint_states import JointStates
-from kinopt_ros.ros.robot.late_clock import LateClock
 from kinopt_ros.ros.robot.loader import RobotLoader
 from kinopt_ros.ros.robot.parameter_services import careful
+from kinopt_ros.ros.robot.state_watch import StateWatch
 from kinopt_ros.ros.robot.waiting_for_robot import WaitingForRobot
 from kinopt_ros.ros.rviz.interactive_markers import offer_interactive_markers
 from kinopt_ros.ros.services.every import SERVICES
@@ -397,13 +397,13 @@ class KinoptNode(ManagedNode):
             self._marker_array,
             self._reports,
         )
-        late = LateClock(context)
+        states = StateWatch(context)
         self._diagnostics = create_diagnostics(
             self,
             context,
             self._scheduler,
             context.statistics,
-            lambda: f"joint_states: {late.sentence}" if late.sentence else self._set_back.sentence,
+            lambda: f"joint_states: {states.sentence}" if states.sentence else self._set_back.sentence,
         )
 
     def _create_scheduler(self) -> Scheduler:

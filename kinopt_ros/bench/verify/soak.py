@@ -84,7 +84,9 @@ def soak(
     if find_spec("pinocchio") is None:
         raise SolverUnavailableError("answers are judged by Pinocchio; install it with `pip install pin`")
     if requests < 1 or seed < 0:
-        raise InvalidRequestError(f"requests is {requests} and seed {seed}; allowed are 1 or more, and 0 or more")
+        raise InvalidRequestError(
+            f"requests is {requests} and seed {seed}; allowed are 1 or more, and 0 or more"
+        )
     found, missing = subjects()
     solvers = [create_solver(solver_name, subject.robot) for subject in found]
     for solver in solvers:

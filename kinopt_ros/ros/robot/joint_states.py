@@ -44,6 +44,13 @@ _TOGETHER = 2e-3
 """How far apart positions of several joints may be measured that count as of one time, s."""
 _STEADY = 2e-3
 """Way in that time that says nothing, rad or m: noise again."""
+_SAYS = 2.5e-3
+"""Way in that time by its velocities from which on a joint's positions may contradict them, rad or m."""
+_ENOUGH, _FULL = 1e-4, 0.05
+"""Sum of squares of such ways, rad^2 or m^2, from which on positions are believed rather than velocities; and the one
+that is halved, so that what was long ago is forgotten."""
+_ALIKE = 0.7, 1.4
+"""How many times as far as by its velocities a joint may go."""
 UNREAD_SECONDS, _UNREAD_LOOK = 0.5, 5e-3
 """Time for which is waited for joint states that are too old, s, as newer ones may lie unread where a compiler has just
 held Python's lock; and the time between two looks."""
@@ -77,6 +84,11 @@ class _Reading(NamedTuple):
     """Longest time from a stamp to its arrival lately, s."""
     ways: tuple[tuple[float, float], ...]
     """Earlier positions, two or more, each with ``passed`` then, the oldest first; the last but one begins the way."""
+    swept: float = 0.0
+    """Way by velocities since the last of these."""
+    compared: tuple[float, float] = (0.0, 0.0)
+    """Sums over such ways: of the way by positions times that by velocities, and of the square of the latter. Their
+    ratio is how many times as far the joint goes as its velocities say (least squares)."""
 
     @classmethod
     def first(
@@ -118,9 +130,11 @@ class _Reading(NamedTuple):
         else:
             since, earlier = received, self.fastest_at(received)
         now = self.passed + (between if between > 0.0 else received - self.received)
-        ways = self.ways
+        ways, compared = self.ways, self.compared
+        swept = self.swept + 0.5 * (self.velocity + velocity) * (now - self.passed)
         if now - ways[-1][0] >= _WAY_SECONDS:
-            ways = (*ways, (now, position))[-_WAYS:]
+            compared = _compared(compared, swept, position - ways[-1][1], now - ways[-1][0])
+            ways, swept = (*ways, (now, position))[-_WAYS:], 0.0
         return _Reading(
             position,
             velocity,
@@ -136,6 +150,8 @@ class _Reading(NamedTuple):
             now,
             max(late, self.slowest_at(received)),
             ways,
+            swept,
+            compared,
         )
 
     @property
@@ -154,9 +170,16 @@ class _Reading(NamedTuple):
         return max(self.believed_late, self.slowest * math.exp((self.received - now) / FADES))
 
     @property
-    def drift(self) -> float:
-        """Velocity of the way lately, if the driver measures none."""
-        if self.speaks:
+    def contradiction(self) -> float:
+        """How many times as far the joint goes as its velocities say, where that is not about so; else 1."""
+        product, square = self.compared
+        if square < _ENOUGH or _ALIKE[0] <= product / square <= _ALIKE[1]:
+            return 1.0
+        return product / square
+
+    def drift(self, believed: bool) -> float:
+        """Return the velocity of the way lately, if the driver measures none, or what it measures is not believed."""
+        if self.speaks and believed:
             return 0.0
         begin, position = self.ways[-2]
         way, passed = self.position - position, self.passed - begin
@@ -176,6 +199,16 @@ class _Reading(NamedTuple):
         if now < self.since + JUMP_SECONDS:
             return max(self.fastest, self.earlier)
         return self.fastest if now < self.since + 2.0 * JUMP_SECONDS else 0.0
+
+
+def _compared(sums: tuple[float, float], swept: float, way: float, passed: float) -> tuple[float, float]:
+    """Add a way of so many seconds to the sums that compare positions with velocities."""
+    if abs(swept) < _SAYS or passed > 2.0 * _WAY_SECONDS or not math.isfinite(way):
+        return sums
+    product, square = sums
+    product, square = product + math.remainder(way, math.tau) * swept, square + swept * swept
+    share = min(_FULL / square, 1.0)
+    return share * product, share * square
 
 
 def _late(stamp: int, arrived: int) -> float:
@@ -236,7 +269,7 @@ class RobotState(Received):
     q: Annotated[Float64, "nq"]
     """Positions; the robot's default where nobody published one."""
     velocity: Annotated[Float64, "nq"]
-    """Velocities; 0 where nobody published one."""
+    """Velocities; 0 where nobody published one, and all of them where positions contradict one."""
     known: Annotated[Bool, "nq"]
     """Which variables somebody published."""
     age: Annotated[Float64, "nq"]
@@ -262,6 +295,8 @@ class RobotState(Received):
     then. None: nobody knows."""
     ways: Sequence[tuple[float, tuple[tuple[float, float], ...]]] | None = None
     """A time of each, s, and earlier positions with theirs, the oldest first. None: nobody knows."""
+    contradiction: Annotated[Float64, "nq"] | None = None
+    """How many times as far each goes as its velocities say, where that is not about so; else 1. None: nobody knows."""
 
     def later(self, ahead: int) -> "RobotState":
         """Return it as it will be so many ns later if nothing comes until then."""
@@ -410,9 +445,12 @@ class JointStates:
         now = time.monotonic()
         where = _positions(readings, robot, now)
         before = np.array([(0.0, 0.0) if r is None else r.earlier_position for r in readings]).reshape(-1, 2)
+        contradiction = np.array([1.0 if r is None else r.contradiction for r in readings])
+        # Who reads some joints' velocities and takes others for standing ones gets neither.
+        believed = bool((contradiction == 1.0).all())
         return RobotState(
             q=where.q,
-            velocity=np.array([0.0 if r is None else r.velocity for r in readings]),
+            velocity=np.array([r.velocity if r is not None and believed else 0.0 for r in readings]),
             known=where.known,
             age=where.age,
             stamp=np.array([0 if r is None else r.stamp or r.arrived for r in readings], dtype=np.int64),
@@ -423,11 +461,12 @@ class JointStates:
                     for r, endless in zip(readings, endless_variables(robot), strict=True)
                 ]
             ),
-            drift=np.array([0.0 if r is None else r.drift for r in readings]),
+            drift=np.array([0.0 if r is None else r.drift(believed) for r in readings]),
             stamped=np.array([r is not None and r.stamp != 0 for r in readings], dtype=bool),
             slowest=np.array([0.0 if r is None else r.slowest_at(now) for r in readings]),
             earlier=(before[:, 0], before[:, 1]),
             ways=[(0.0, ()) if r is None else (r.passed, r.ways) for r in readings],
+            contradiction=contradiction,
         )
 
 

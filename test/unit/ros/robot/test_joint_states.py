@@ -1,7 +1,9 @@
 """The newest value of every joint, of one publisher or several."""
 
+import math
 import threading
 import time
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ from sensor_msgs.msg import JointState
 from kinopt_ros.conformance.robots import six_revolute
 from kinopt_ros.errors import InvalidStateError, StaleStateError
 from kinopt_ros.robot.urdf import robot_from_urdf
-from kinopt_ros.ros.robot.joint_states import JUMP_SECONDS, JointStates
+from kinopt_ros.ros.robot.joint_states import JUMP_SECONDS, JointStates, RobotState
 
 ROBOT = six_revolute()
 ALL = np.arange(6)
@@ -287,3 +289,58 @@ def test_noise_of_a_slow_joint_is_no_jump(
         stamp = round(1e9 * now[0]) if stamped else 0
         states.update(JointState(name=["j"], position=[0.1 + 2e-4 * (k % 2)]), stamp, round(1e9 * now[0]))
         assert states.of(robot).jumped([0], robot) is None, k
+
+
+def moved(velocity_of: Callable[[float, int], list[float]], noise: float = 0.0) -> RobotState:
+    """A robot that swings for two seconds, its velocities told as a driver has them: by the true one, and a number."""
+    states, random = JointStates(), np.random.default_rng(1)
+    for k in range(500):
+        t = 0.004 * k
+        position, velocity = 0.5 - 0.5 * math.cos(t), 0.5 * math.sin(t)
+        told = JointState(
+            name=["j1", "j2", "j3"],
+            position=[position + noise * random.normal(), 0.3 + noise * random.normal(), 0.1],
+            velocity=velocity_of(velocity, k),
+        )
+        states.update(told, 10**9 + 4_000_000 * k, 10**9 + 4_000_000 * k + 1_000_000)
+    return states.of(ROBOT)
+
+
+@pytest.mark.parametrize("unit", [0.5, 2.0, math.degrees(1.0), -1.0])
+def test_velocities_that_positions_contradict_are_those_of_the_way_lately(unit: float) -> None:
+    """Of a gear's other side, or degrees: a stop led a robot by 0.4 rad beyond its motion's end, and made it faster."""
+    state = moved(lambda velocity, k: [unit * velocity, 0.0, 0.0], noise=1e-5)
+    assert state.contradiction is not None
+    assert state.contradiction[0] == pytest.approx(1.0 / unit, rel=0.02)
+    assert (state.contradiction[1:] == 1.0).all()
+    assert not state.velocity.any()
+    assert state.seen_velocity[0] == pytest.approx(0.5 * math.sin(2.0), rel=0.15)
+    assert not state.seen_velocity[1:].any()
+
+
+@pytest.mark.parametrize("unit", [0.8, 1.0, 1.2])
+def test_velocities_that_are_about_so_are_believed(unit: float) -> None:
+    random = np.random.default_rng(2)
+    state = moved(lambda velocity, k: (random.normal([unit * velocity, 0.0, 0.0], 0.02)).tolist(), noise=3e-4)
+    assert state.contradiction is not None
+    assert (state.contradiction == 1.0).all()
+    assert state.velocity[0] == pytest.approx(unit * 0.5 * math.sin(1.996), abs=0.1)
+
+
+def test_velocities_of_filters_and_of_differences_are_believed() -> None:
+    filtered = [0.0]
+
+    def told(velocity: float, k: int) -> list[float]:
+        filtered[0] += 0.04 * (velocity - filtered[0])  # 0.1 s
+        return [filtered[0], 0.0, 0.1 * (-1.0) ** k]  # the last one of a grid of positions, each 4 ms
+
+    state = moved(told)
+    assert state.contradiction is not None
+    assert (state.contradiction == 1.0).all()
+
+
+def test_a_driver_that_is_mended_is_believed_again() -> None:
+    state = moved(lambda velocity, k: [(2.0 if k < 100 else 1.0) * velocity, 0.0, 0.0])
+    assert state.contradiction is not None
+    assert (state.contradiction == 1.0).all()
+    assert state.velocity[0] > 0.4

@@ -1,4 +1,4 @@
-"""Watch over joint states that always come late: most likely the clock of who publishes them is behind."""
+"""Watch over joint states: such as always come late, as by a clock that is behind, and velocities that are none."""
 
 from __future__ import annotations  # rclpy of Jazzy has classes that are not generic at run time
 
@@ -20,8 +20,9 @@ SAY_SECONDS = 60.0
 """Least time between two lines in the log, s."""
 
 
-class LateClock:
-    """Says which joints are told of more than SLOWEST_WAY after they were measured, and what follows."""
+class StateWatch:
+    """Says which joints are told of more than SLOWEST_WAY after they were measured, or move otherwise than their
+    velocities say, and what follows."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -42,13 +43,14 @@ class LateClock:
             return
         robot = self._context.loader.loaded.model
         state = self._context.joint_states.of(robot)
-        self.sentence = self._of(robot.variable_names, state)
+        found = self._late_ones(robot.variable_names, state), _untrue(robot.variable_names, state)
+        self.sentence = "; ".join(filter(None, found))
         if self.sentence:
             self._context.node.get_logger().warning(
                 f"joint_states: {self.sentence}", throttle_duration_sec=SAY_SECONDS
             )
 
-    def _of(self, names: Sequence[str], state: RobotState) -> str:
+    def _late_ones(self, names: Sequence[str], state: RobotState) -> str:
         stamps = dict(zip(names, state.stamp.tolist(), strict=True))
         silent = {
             name: self._silent.get(name, 0) + 1 if stamp == self._stamps.get(name) else 0
@@ -70,3 +72,15 @@ class LateClock:
             f"emergency stop, servo and ~/target_pose leave a motion {SLOWEST_WAY:g} s later than they could. Set the "
             f"clocks alike (chrony, PTP); more than {LATEST:g} s counts as another clock"
         )
+
+
+def _untrue(names: Sequence[str], state: RobotState) -> str:
+    """Return what is said of velocities that positions contradict; empty if there are none."""
+    if state.contradiction is None or not (off := state.contradiction != 1.0).any():
+        return ""
+    found = np.flatnonzero(off).tolist()
+    return (
+        f"velocities of {shortened([names[i] for i in found], 3)} are wrong, so none are used: by its positions "
+        f"{names[found[0]]} moves {state.contradiction[found[0]]:.2g} times as fast. Most likely they are in another "
+        "unit, or of the motor's side; let the driver publish rad/s (m/s) of the joint, or none"
+    )

@@ -1,4 +1,4 @@
-"""A driver whose clock is behind is told of: stops begin later by it."""
+"""Drivers whose clock is behind, or whose velocities are none, are told of: stops are worse by it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sensor_msgs.msg import JointState
 
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.ros.robot.joint_states import JointStates
-from kinopt_ros.ros.robot.late_clock import LOOKS, SAY_SECONDS, LateClock
+from kinopt_ros.ros.robot.state_watch import LOOKS, SAY_SECONDS, StateWatch
 
 PANDA = load_robot("panda")
 NAMES = [f"panda_joint{i + 1}" for i in range(7)]
@@ -36,7 +36,7 @@ class Watched:
         )
         loader = SimpleNamespace(is_ready=True, loaded=SimpleNamespace(model=PANDA))
         context: Any = SimpleNamespace(node=node, loader=loader, joint_states=self.states)
-        self.watch = LateClock(context)
+        self.watch = StateWatch(context)
 
     def hear(self, late: float, looks: int = 1) -> None:
         for _ in range(looks):
@@ -105,3 +105,18 @@ def test_nor_does_one_that_was_late_before_it_stopped() -> None:
     assert not node.watch.sentence  # it begins anew
     node.hear(0.3)
     assert node.watch.sentence
+
+
+def test_velocities_in_another_unit_are_told_with_what_follows() -> None:
+    node = Watched()
+    for k in range(100):
+        node.states.update(
+            JointState(name=NAMES, position=7 * [0.002 * k], velocity=7 * [0.5 * 57.3]),
+            node.now + k * SECOND // 250,
+            node.now + k * SECOND // 250,
+        )
+    node.watch.look()
+    ((sentence, _),) = node.said
+    assert sentence.startswith("joint_states: velocities of panda_joint1, panda_joint2, panda_joint3, ...")
+    assert "panda_joint1 moves 0.017 times as fast" in sentence
+    assert "rad/s" in sentence
