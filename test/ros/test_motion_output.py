@@ -12,7 +12,13 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from kinopt_ros.errors import EnvironmentChangedError, KinoptError
 from kinopt_ros.ros.motion.controllers import unheard
-from kinopt_ros.ros.motion.output import ClosedError, EmergencyStopError, MotionOutput, UnheardError
+from kinopt_ros.ros.motion.output import (
+    ClosedError,
+    EmergencyStopError,
+    InactiveError,
+    MotionOutput,
+    UnheardError,
+)
 from kinopt_ros.ros.requests.timeouts import DeadlinePassedError, check_in_time
 from kinopt_ros.ros.topics.emergency_stop import EmergencyStop
 from kinopt_ros.ros.topics.target_pose import TargetPoseTopic
@@ -444,6 +450,26 @@ def test_what_came_before_a_stop_is_of_before_it_however_late_it_is_read() -> No
     output.halt("the emergency stop")
     assert output.stops_before(0.0) == output.stops == 2
     assert output.stops_before(3.0) != 2
+
+
+@pytest.mark.parametrize("end", ["release", "open"])
+def test_what_came_while_nothing_moves_moves_nothing_later_on(end: str) -> None:
+    """A target that came during a deactivation, with an activation right behind, moved the robot by 0.4 rad."""
+    output = MotionOutput(Published(), Trusting())
+    if end == "release":
+        output.halt("the emergency stop")
+    else:
+        output.close(InactiveError("the node is not active"))
+    told: list[str] = []
+    output.before_stops(lambda: told.append("goals that lie unread"))
+    wanted = output.stops_before(0.0)
+    getattr(output, end)()
+    assert told
+    with pytest.raises(EmergencyStopError, match="or the end of one"):
+        output.claim("a target", lambda owner: None, wanted)
+    with pytest.raises(EmergencyStopError):
+        output.claim("one that was read late", lambda owner: None, output.stops_before(3.0))
+    assert output.claim("what comes then", lambda owner: None, output.stops_before(0.0)).holds
 
 
 def test_a_stop_tells_controllers_whose_goals_have_lost_the_robot() -> None:

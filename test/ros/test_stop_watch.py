@@ -184,7 +184,7 @@ def test_a_controller_of_another_clock_stops_all_the_same(
 
 def keeps_limits(world: World) -> None:
     """Check that the motion to rest, as the robot does it, keeps the limits."""
-    knots = world.arm._knots
+    knots = world.arm._motion.knots
     for time in np.linspace(knots[0].time, knots[1].time, 200).astype(np.int64).tolist():
         state = world.arm.state(time)
         assert (np.abs(state.velocity) <= LIMITS.velocity).all()

@@ -158,7 +158,7 @@ class MotionOutput:
         self._halted = False
         self._stops = 0
         self._stopped = -math.inf
-        """When the last of them came, s of the steady clock."""
+        """When the last of them was, s of the steady clock."""
         self._closed: ClosedError | None = None
         """Why nothing may move; None: it may."""
         self._published: tuple[Published, ...] = ()
@@ -202,8 +202,8 @@ class MotionOutput:
 
     @property
     def stops(self) -> int:
-        """Number of emergency stops so far. Who asks for a motion some time after it was wanted notes it then: a
-        stop that came and went meanwhile ends it, too (see ``claim``)."""
+        """Number of stops, and of ends of stops, so far. Who asks for a motion some time after it was wanted notes it
+        then: a stop that came or went meanwhile ends it, too (see ``claim``)."""
         return self._stops
 
     def stops_before(self, unread: float) -> int:
@@ -213,12 +213,12 @@ class MotionOutput:
             return self._stops - (time.monotonic() - unread < self._stopped)
 
     def before_stops(self, call: Callable[[], None]) -> None:
-        """Have something called right before each stop, which returns at once: by whom requests are taken that may lie
-        unread, and come before it."""
+        """Have something called right before each stop and its end, which returns at once: by whom requests are taken
+        that may lie unread, and come before it."""
         self._unread.append(call)
 
     def stops_now(self) -> None:
-        """Call what is to be called before a stop. On the thread of who stops."""
+        """Call what is to be called before a stop and its end. On the thread of who stops."""
         for call in self._unread:
             call()
 
@@ -232,8 +232,7 @@ class MotionOutput:
         stop = Stop(self)
         with self._lock:
             self._halted |= lasting
-            self._stops += 1
-            self._stopped = time.monotonic()
+            self._count_stop()
             before, self._rights = self._rights, (stop,)
         _tell(before, owner)
         return stop
@@ -244,18 +243,27 @@ class MotionOutput:
             self._closed = why
 
     def open(self) -> None:
-        """Allow motions again after ``close``; those asked for before a stop stay refused."""
+        """Allow motions again after ``close``; those asked for before that stay refused."""
+        self.stops_now()
         with self._lock:
             self._closed = None
+            self._count_stop()
+
+    def _count_stop(self) -> None:
+        """Refuse what was asked for until now, also if it was while nothing might move."""
+        self._stops += 1
+        self._stopped = time.monotonic()
 
     def wait_until_heard(self, seconds: float) -> bool:
         """Wait until all listeners have got what was published; return whether they have within so many seconds."""
         return bool(self._publisher.wait_for_all_acked(Duration(seconds=seconds)))
 
     def release(self) -> None:
-        """Allow motions again."""
+        """Allow motions again; those asked for before that stay refused."""
+        self.stops_now()
         with self._lock:
             self._halted = False
+            self._count_stop()
 
     def check_heard(self) -> None:
         """Raise UnheardError if nobody would do what is published."""
@@ -309,8 +317,8 @@ class MotionOutput:
             )
         if stops is not None and stops != self._stops:
             raise EmergencyStopError(
-                "there was an emergency stop since this motion was asked for: what was asked for before it moves "
-                "nothing"
+                "there was an emergency stop, or the end of one, since this motion was asked for: what was asked for "
+                "before that moves nothing"
             )
 
     def _take(self, claim: Claim, from_others: bool = True) -> bool:

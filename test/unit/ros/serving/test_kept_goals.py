@@ -13,7 +13,9 @@ class Goals(KeptGoals[Any]):
     def __init__(self) -> None:
         self._goals, self._early = {}, set()
         self._make = lambda goals, handle: SimpleNamespace(number=b"1", begin=lambda: None)
-        self.server: Any = SimpleNamespace(changing=threading.Lock(), listen=lambda goals: None, tells=[])
+        self.server: Any = SimpleNamespace(
+            changing=threading.Lock(), listen=lambda goals: None, take_tells=list
+        )
 
 
 def test_no_goal_is_present_that_has_not_begun_for_ros() -> None:
