@@ -269,7 +269,7 @@ class RobotState(Received):
     q: Annotated[Float64, "nq"]
     """Positions; the robot's default where nobody published one."""
     velocity: Annotated[Float64, "nq"]
-    """Velocities; 0 where nobody published one, and all of them where positions contradict one."""
+    """Velocities; 0 where nobody published one, or positions contradict it."""
     known: Annotated[Bool, "nq"]
     """Which variables somebody published."""
     age: Annotated[Float64, "nq"]
@@ -446,11 +446,12 @@ class JointStates:
         where = _positions(readings, robot, now)
         before = np.array([(0.0, 0.0) if r is None else r.earlier_position for r in readings]).reshape(-1, 2)
         contradiction = np.array([1.0 if r is None else r.contradiction for r in readings])
-        # Who reads some joints' velocities and takes others for standing ones gets neither.
-        believed = bool((contradiction == 1.0).all())
+        believed = _say_their_velocities(readings)
         return RobotState(
             q=where.q,
-            velocity=np.array([r.velocity if r is not None and believed else 0.0 for r in readings]),
+            velocity=np.array(
+                [r.velocity if r and yes else 0.0 for r, yes in zip(readings, believed, strict=True)]
+            ),
             known=where.known,
             age=where.age,
             stamp=np.array([0 if r is None else r.stamp or r.arrived for r in readings], dtype=np.int64),
@@ -461,13 +462,22 @@ class JointStates:
                     for r, endless in zip(readings, endless_variables(robot), strict=True)
                 ]
             ),
-            drift=np.array([0.0 if r is None else r.drift(believed) for r in readings]),
+            drift=np.array([r.drift(yes) if r else 0.0 for r, yes in zip(readings, believed, strict=True)]),
             stamped=np.array([r is not None and r.stamp != 0 for r in readings], dtype=bool),
             slowest=np.array([0.0 if r is None else r.slowest_at(now) for r in readings]),
             earlier=(before[:, 0], before[:, 1]),
             ways=[(0.0, ()) if r is None else (r.passed, r.ways) for r in readings],
             contradiction=contradiction,
         )
+
+
+def _say_their_velocities(readings: Sequence[_Reading | None]) -> list[bool]:
+    """Return which joints' velocities are believed. Of a driver (joints of one message) that has shown wrong ones alone
+    those of joints that have hardly moved are not, either; but wrong fingers say nothing about an arm that is right."""
+    there = [reading for reading in readings if reading is not None]
+    wrong = {one.received for one in there if one.contradiction != 1.0}
+    right = {one.received for one in there if one.contradiction == 1.0 and one.compared[1] >= _ENOUGH}
+    return [r is not None and r.contradiction == 1.0 and r.received not in wrong - right for r in readings]
 
 
 def _fastest(reading: _Reading, now: float, endless: bool) -> float:

@@ -80,7 +80,7 @@ def _untrue(names: Sequence[str], state: RobotState) -> str:
         return ""
     found = np.flatnonzero(off).tolist()
     return (
-        f"velocities of {shortened([names[i] for i in found], 3)} are wrong, so none are used: by its positions "
+        f"velocities of {shortened([names[i] for i in found], 3)} are wrong, and not used: by its positions "
         f"{names[found[0]]} moves {state.contradiction[found[0]]:.2g} times as fast. Most likely they are in another "
         "unit, or of the motor's side; let the driver publish rad/s (m/s) of the joint, or none"
     )

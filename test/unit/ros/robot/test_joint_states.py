@@ -339,6 +339,33 @@ def test_velocities_of_filters_and_of_differences_are_believed() -> None:
     assert (state.contradiction == 1.0).all()
 
 
+def test_fingers_that_are_wrong_say_nothing_about_the_arm() -> None:
+    states = JointStates()
+    for k in range(100):
+        told = JointState(
+            name=["j1", "j2", "j3"], position=[0.002 * k, 0.0, 0.001 * k], velocity=[0.5, 0.0, 0.5]
+        )
+        states.update(told, 10**9 + 4_000_000 * k, 10**9 + 4_000_000 * k)
+    state = states.of(ROBOT)
+    assert state.velocity[:3].tolist() == [0.5, 0.0, 0.0]
+    np.testing.assert_allclose(state.seen_velocity[:3], [0.5, 0.0, 0.23], atol=0.02)
+
+
+def test_who_hardly_moves_is_not_believed_where_the_others_are_wrong() -> None:
+    """A stop that took some joints' velocities, and others for ones that stand, pulled 77 times as hard as it may."""
+    states = JointStates()
+    for k in range(100):
+        told = JointState(name=["j1", "j2"], position=[0.002 * k, 2e-5 * k], velocity=[1.0, 0.01])
+        states.update(told, 10**9 + 4_000_000 * k, 10**9 + 4_000_000 * k)
+        states.update(
+            JointState(name=["j3"], position=[0.0], velocity=[0.3]),
+            10**9 + 4_000_000 * k,
+            10**9 + 4_000_000 * k,
+        )
+    state = states.of(ROBOT)
+    assert not state.velocity[:2].any()
+
+
 def test_a_driver_that_is_mended_is_believed_again() -> None:
     state = moved(lambda velocity, k: [(2.0 if k < 100 else 1.0) * velocity, 0.0, 0.0])
     assert state.contradiction is not None
