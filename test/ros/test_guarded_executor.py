@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
 from kinopt_ros.errors import NotReadyError
+from kinopt_ros.ros.serving import guarded_executor
 from kinopt_ros.ros.serving.executor_thread import ExecutorThread
 from kinopt_ros.ros.serving.guarded_executor import GuardedExecutor
 
@@ -215,3 +218,24 @@ def test_partners_that_do_not_fit_are_still_told(
         return "incompatible QoS" in "".join(said)
 
     assert spin(executor, told)
+
+
+def test_what_comes_between_two_callbacks_is_no_waiting(
+    executor: GuardedExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Garbage is collected there, and who stops meanwhile took the executor for one that has nothing to do."""
+    now = [100.0]
+    clock = SimpleNamespace(monotonic=lambda: now[0], sleep=time.sleep)
+    monkeypatch.setattr(guarded_executor, "time", clock)
+    executor.spin_once(timeout_sec=0.0)
+    begin = now[0]
+
+    def work() -> None:
+        now[0] += 0.5
+
+    for _ in range(2):
+        executor.create_task(work)
+    assert spin(executor, lambda: now[0] == begin + 1.0)
+    assert executor.busy_for() >= 1.0
+    now[0] += 1.0  # nothing else comes
+    assert executor.busy_for() == 0.0

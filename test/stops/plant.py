@@ -32,8 +32,6 @@ class Plant:
     """The same of velocities."""
     velocities: bool = True
     """Whether the driver measures velocities."""
-    velocity_unit: float = 1.0
-    """How many times as large as they are it says that they are."""
     stamps: bool = True
     """Whether joint states have stamps."""
     keeps_stamps: bool = True
@@ -66,8 +64,6 @@ PLANTS: dict[str, Plant] = {
     "slow_states": Plant(period=20 * MS, state_way=(1 * MS, 15 * MS), loses_states=0.2),
     "noise": Plant(noise=3e-4, velocity_noise=0.01),
     "no_velocities": Plant(velocities=False, noise=1e-4),
-    "velocities_x2": Plant(velocity_unit=2.0),
-    "velocities_in_degrees": Plant(velocity_unit=57.3, noise=1e-4),
     "no_stamps": Plant(stamps=False),
     "ignores_stamps": Plant(keeps_stamps=False),
     "clock_ahead": Plant(clock=60 * MS),

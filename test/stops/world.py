@@ -310,7 +310,7 @@ class World:
             message = JointState(
                 name=self.joints,
                 position=position.tolist(),
-                velocity=(plant.velocity_unit * velocity).tolist() if plant.velocities else [],
+                velocity=velocity.tolist() if plant.velocities else [],
             )
             stamp = now + plant.clock if plant.stamps else NO_STAMP
             self.time.at(self._state_there, lambda: self._states.update(message, stamp, self.time.now))

@@ -103,6 +103,7 @@ class _Goal(KeptGoal):
     def __init__(self, action: OptimizeTrajectoryAction, goals: KeptGoals[_Goal], handle: Any) -> None:
         super().__init__(goals, handle)
         self._action = action
+        self._stops = action.output.stops
         self._claim: Claim | None = None
         self.chosen: ChosenControllers | None = None
         self._run: MotionRun | None = None
@@ -129,8 +130,6 @@ class _Goal(KeptGoal):
         robot stands, joint states that may lie unread are read, or tf has what its stamp asks for. On the executor's
         thread."""
         action, request = self._action, self.handle.request
-        if self._stops is None:
-            self._stops = action.output.stops
         try:
             check_lengths(request, action.context.parameter("max_batch"))
             try:

@@ -156,7 +156,7 @@ class MotionOutput:
         self._rights: tuple[Claim | Stop, ...] = ()
         """Those that nobody has taken away, no two of the same joint."""
         self._halted = False
-        self._stops = 0
+        self._stops = self._halts = 0
         self._stopped = -math.inf
         """When the last of them was, s of the steady clock."""
         self._closed: ClosedError | None = None
@@ -206,6 +206,11 @@ class MotionOutput:
         then: a stop that came or went meanwhile ends it, too (see ``claim``)."""
         return self._stops
 
+    @property
+    def halts(self) -> int:
+        """Number of stops so far."""
+        return self._halts
+
     def stops_before(self, unread: float) -> int:
         """Return ``stops`` as of when a message came that has lain unread for so long (s): at least another number
         than now, if a stop came since."""
@@ -213,12 +218,12 @@ class MotionOutput:
             return self._stops - (time.monotonic() - unread < self._stopped)
 
     def before_stops(self, call: Callable[[], None]) -> None:
-        """Have something called right before each stop and its end, which returns at once: by whom requests are taken
-        that may lie unread, and come before it."""
+        """Have something called right before each stop, which returns at once: by whom requests are taken that may lie
+        unread, and come before it."""
         self._unread.append(call)
 
     def stops_now(self) -> None:
-        """Call what is to be called before a stop and its end. On the thread of who stops."""
+        """Call what is to be called before a stop. On the thread of who stops."""
         for call in self._unread:
             call()
 
@@ -232,7 +237,8 @@ class MotionOutput:
         stop = Stop(self)
         with self._lock:
             self._halted |= lasting
-            self._count_stop()
+            self._halts += 1
+            self._refuse_earlier()
             before, self._rights = self._rights, (stop,)
         _tell(before, owner)
         return stop
@@ -244,12 +250,11 @@ class MotionOutput:
 
     def open(self) -> None:
         """Allow motions again after ``close``; those asked for before that stay refused."""
-        self.stops_now()
         with self._lock:
             self._closed = None
-            self._count_stop()
+            self._refuse_earlier()
 
-    def _count_stop(self) -> None:
+    def _refuse_earlier(self) -> None:
         """Refuse what was asked for until now, also if it was while nothing might move."""
         self._stops += 1
         self._stopped = time.monotonic()
@@ -260,10 +265,9 @@ class MotionOutput:
 
     def release(self) -> None:
         """Allow motions again; those asked for before that stay refused."""
-        self.stops_now()
         with self._lock:
             self._halted = False
-            self._count_stop()
+            self._refuse_earlier()
 
     def check_heard(self) -> None:
         """Raise UnheardError if nobody would do what is published."""
@@ -317,8 +321,8 @@ class MotionOutput:
             )
         if stops is not None and stops != self._stops:
             raise EmergencyStopError(
-                "there was an emergency stop, or the end of one, since this motion was asked for: what was asked for "
-                "before that moves nothing"
+                "there was a stop since this motion was asked for, or the end of one, or of the time in which the node "
+                "was not active: what was asked for before that moves nothing"
             )
 
     def _take(self, claim: Claim, from_others: bool = True) -> bool:
@@ -407,17 +411,17 @@ class MotionOutput:
             self._send(message, robot, given, brakes=from_here, before=self._before(message))
             return True
 
-    def stop_again(self, stops: int, message: JointTrajectory, robot: RobotModel) -> bool:
+    def stop_again(self, halts: int, message: JointTrajectory, robot: RobotModel) -> bool:
         """Publish a stop once more, for joints that still move, if nothing was allowed to move since; return whether
         it was published.
 
         Args:
-            stops: how many there were, with that one.
+            halts: how many there were, with that one.
             message: a brake from where the joints are.
             robot: the robot.
         """
         with self._lock:
-            if not self.refuses or self._stops != stops:
+            if not self.refuses or self._halts != halts:
                 return False
             given = held(message, from_here=True)
             self._send(message, robot, given, brakes=True, before=self._before(message))

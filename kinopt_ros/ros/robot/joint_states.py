@@ -44,11 +44,14 @@ _TOGETHER = 2e-3
 """How far apart positions of several joints may be measured that count as of one time, s."""
 _STEADY = 2e-3
 """Way in that time that says nothing, rad or m: noise again."""
-_SAYS = 2.5e-3
-"""Way in that time by its velocities from which on a joint's positions may contradict them, rad or m."""
-_ENOUGH, _FULL = 1e-4, 0.05
-"""Sum of squares of such ways, rad^2 or m^2, from which on positions are believed rather than velocities; and the one
-that is halved, so that what was long ago is forgotten."""
+_SAYS = 2.5e-3, 2.0
+"""Ways in that time by which a joint's positions may contradict its velocities, rad or m: what hardly moves says
+nothing, nor does what may have turned over or jumped."""
+_ENOUGH, _FULL = 0.02, 0.1
+"""Sum of squares of such ways, rad^2 or m^2, from which on they do, which is about 0.5 s of a motion; and the most, as
+what was long ago is forgotten."""
+_REPEATED = 0.02
+"""Time for which a driver tells the same position, s, so that this says nothing about its velocities."""
 _ALIKE = 0.7, 1.4
 """How many times as far as by its velocities a joint may go."""
 UNREAD_SECONDS, _UNREAD_LOOK = 0.5, 5e-3
@@ -85,7 +88,7 @@ class _Reading(NamedTuple):
     ways: tuple[tuple[float, float], ...]
     """Earlier positions, two or more, each with ``passed`` then, the oldest first; the last but one begins the way."""
     swept: float = 0.0
-    """Way by velocities since the last of these."""
+    """Way by velocities since the last of these; NaN where nothing can be said of it."""
     compared: tuple[float, float] = (0.0, 0.0)
     """Sums over such ways: of the way by positions times that by velocities, and of the square of the latter. Their
     ratio is how many times as far the joint goes as its velocities say (least squares)."""
@@ -132,6 +135,9 @@ class _Reading(NamedTuple):
         now = self.passed + (between if between > 0.0 else received - self.received)
         ways, compared = self.ways, self.compared
         swept = self.swept + 0.5 * (self.velocity + velocity) * (now - self.passed)
+        held = min(self.held + passed, _HELD) if way == 0.0 else 0.0
+        if max(held, self.held) > _REPEATED:  # and then it goes on from elsewhere
+            swept = math.nan
         if now - ways[-1][0] >= _WAY_SECONDS:
             compared = _compared(compared, swept, position - ways[-1][1], now - ways[-1][0])
             ways, swept = (*ways, (now, position))[-_WAYS:], 0.0
@@ -145,7 +151,7 @@ class _Reading(NamedTuple):
             since,
             earlier,
             received if abs(way) > math.pi else self.turned,
-            min(self.held + passed, _HELD) if way == 0.0 else 0.0,
+            held,
             self.speaks or velocity != 0.0,
             now,
             max(late, self.slowest_at(received)),
@@ -177,9 +183,10 @@ class _Reading(NamedTuple):
             return 1.0
         return product / square
 
-    def drift(self, believed: bool) -> float:
-        """Return the velocity of the way lately, if the driver measures none, or what it measures is not believed."""
-        if self.speaks and believed:
+    @property
+    def drift(self) -> float:
+        """Velocity of the way lately, if the driver measures none."""
+        if self.speaks:
             return 0.0
         begin, position = self.ways[-2]
         way, passed = self.position - position, self.passed - begin
@@ -203,10 +210,12 @@ class _Reading(NamedTuple):
 
 def _compared(sums: tuple[float, float], swept: float, way: float, passed: float) -> tuple[float, float]:
     """Add a way of so many seconds to the sums that compare positions with velocities."""
-    if abs(swept) < _SAYS or passed > 2.0 * _WAY_SECONDS or not math.isfinite(way):
+    far = math.remainder(way, math.tau) if math.isfinite(way) else math.nan
+    says = all(_SAYS[0] <= abs(one) <= _SAYS[1] for one in (swept, far))
+    if not says or passed > 2.0 * _WAY_SECONDS:
         return sums
     product, square = sums
-    product, square = product + math.remainder(way, math.tau) * swept, square + swept * swept
+    product, square = product + far * swept, square + swept * swept
     share = min(_FULL / square, 1.0)
     return share * product, share * square
 
@@ -269,7 +278,7 @@ class RobotState(Received):
     q: Annotated[Float64, "nq"]
     """Positions; the robot's default where nobody published one."""
     velocity: Annotated[Float64, "nq"]
-    """Velocities; 0 where nobody published one, or positions contradict it."""
+    """Velocities; 0 where nobody published one."""
     known: Annotated[Bool, "nq"]
     """Which variables somebody published."""
     age: Annotated[Float64, "nq"]
@@ -296,7 +305,8 @@ class RobotState(Received):
     ways: Sequence[tuple[float, tuple[tuple[float, float], ...]]] | None = None
     """A time of each, s, and earlier positions with theirs, the oldest first. None: nobody knows."""
     contradiction: Annotated[Float64, "nq"] | None = None
-    """How many times as far each goes as its velocities say, where that is not about so; else 1. None: nobody knows."""
+    """How many times as far each goes as its velocities say, where that is not about so (another unit, the motor's side
+    of a gear); else 1. None: nobody knows."""
 
     def later(self, ahead: int) -> "RobotState":
         """Return it as it will be so many ns later if nothing comes until then."""
@@ -445,13 +455,9 @@ class JointStates:
         now = time.monotonic()
         where = _positions(readings, robot, now)
         before = np.array([(0.0, 0.0) if r is None else r.earlier_position for r in readings]).reshape(-1, 2)
-        contradiction = np.array([1.0 if r is None else r.contradiction for r in readings])
-        believed = _say_their_velocities(readings)
         return RobotState(
             q=where.q,
-            velocity=np.array(
-                [r.velocity if r and yes else 0.0 for r, yes in zip(readings, believed, strict=True)]
-            ),
+            velocity=np.array([0.0 if r is None else r.velocity for r in readings]),
             known=where.known,
             age=where.age,
             stamp=np.array([0 if r is None else r.stamp or r.arrived for r in readings], dtype=np.int64),
@@ -462,22 +468,13 @@ class JointStates:
                     for r, endless in zip(readings, endless_variables(robot), strict=True)
                 ]
             ),
-            drift=np.array([r.drift(yes) if r else 0.0 for r, yes in zip(readings, believed, strict=True)]),
+            drift=np.array([0.0 if r is None else r.drift for r in readings]),
             stamped=np.array([r is not None and r.stamp != 0 for r in readings], dtype=bool),
             slowest=np.array([0.0 if r is None else r.slowest_at(now) for r in readings]),
             earlier=(before[:, 0], before[:, 1]),
             ways=[(0.0, ()) if r is None else (r.passed, r.ways) for r in readings],
-            contradiction=contradiction,
+            contradiction=np.array([1.0 if r is None else r.contradiction for r in readings]),
         )
-
-
-def _say_their_velocities(readings: Sequence[_Reading | None]) -> list[bool]:
-    """Return which joints' velocities are believed. Of a driver (joints of one message) that has shown wrong ones alone
-    those of joints that have hardly moved are not, either; but wrong fingers say nothing about an arm that is right."""
-    there = [reading for reading in readings if reading is not None]
-    wrong = {one.received for one in there if one.contradiction != 1.0}
-    right = {one.received for one in there if one.contradiction == 1.0 and one.compared[1] >= _ENOUGH}
-    return [r is not None and r.contradiction == 1.0 and r.received not in wrong - right for r in readings]
 
 
 def _fastest(reading: _Reading, now: float, endless: bool) -> float:

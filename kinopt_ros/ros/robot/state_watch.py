@@ -1,4 +1,4 @@
-"""Watch over joint states: such as always come late, as by a clock that is behind, and velocities that are none."""
+"""Watch over joint states: such as always come late, as by a clock that is behind, and wrong velocities."""
 
 from __future__ import annotations  # rclpy of Jazzy has classes that are not generic at run time
 
@@ -80,7 +80,7 @@ def _untrue(names: Sequence[str], state: RobotState) -> str:
         return ""
     found = np.flatnonzero(off).tolist()
     return (
-        f"velocities of {shortened([names[i] for i in found], 3)} are wrong, and not used: by its positions "
-        f"{names[found[0]]} moves {state.contradiction[found[0]]:.2g} times as fast. Most likely they are in another "
-        "unit, or of the motor's side; let the driver publish rad/s (m/s) of the joint, or none"
+        f"velocities of {shortened([names[i] for i in found], 3)} are wrong: by its positions {names[found[0]]} moves "
+        f"{state.contradiction[found[0]]:.2g} times as fast. Most likely they are in another unit, or of the motor's "
+        "side. Stops may lead the robot far beyond its motion; let the driver publish rad/s (m/s) of the joint, or none"
     )

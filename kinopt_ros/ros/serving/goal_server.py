@@ -72,8 +72,9 @@ class GoalServer(ActionServer):  # type: ignore[type-arg]  # generic in later ve
         self._seen: dict[Callable[[Any], None], int] = {}
         """What of it was there when the executor began to wait."""
         self._numbers = count()
-        self._unread_since = -math.inf
-        """Since when goals may lie unread: when the executor looked for goals, or first found one of many, s."""
+        self._looked = self._unread_since = -math.inf
+        """When the executor began to look for goals; and when it did so last before it found one after the other: since
+        then goals may lie unread, s."""
         self._next_told: list[Callable[[Any], None]] | None = None
         """What the next goal is told, which has come and has not begun; None: there may be none."""
         self._found = False
@@ -144,6 +145,7 @@ class GoalServer(ActionServer):  # type: ignore[type-arg]  # generic in later ve
         """As rclpy's."""
         with self._telling:
             self._seen = dict(self._tells)
+            self._looked = time.monotonic()
         super().add_to_wait_set(wait_set)
 
     def is_ready(self, wait_set: Any) -> bool:
@@ -166,7 +168,7 @@ class GoalServer(ActionServer):  # type: ignore[type-arg]  # generic in later ve
         """Take notice of whether ROS has a goal."""
         with self._telling:
             if not (there and self._found):
-                self._unread_since = time.monotonic()
+                self._unread_since = self._looked  # not now: callbacks of other actions came between
             self._found = there
             self._next_told = ([] if self._next_told is None else self._next_told) if there else None
 
@@ -190,6 +192,13 @@ class GoalServer(ActionServer):  # type: ignore[type-arg]  # generic in later ve
             if taken[0]:
                 data["goal"] = taken
         return data
+
+    async def _execute_goal_request(self, taken: Any) -> None:
+        """As rclpy's; a goal that it does not accept is told nothing, and neither is the next one in its place."""
+        try:
+            await super()._execute_goal_request(taken)
+        finally:
+            self.take_tells()
 
     def add_future(self, future: Any) -> None:
         """Leave the result to the thread that ends the goal: rclpy would have the executor send it."""

@@ -93,6 +93,7 @@ class GuardedExecutor(SingleThreadedExecutor):
             log_defect(get_logger("kinopt"), "between callbacks", error)
             time.sleep(_PAUSE)
         finally:
+            self._asked = time.monotonic()  # what comes between two callbacks is no waiting
             self.at_work = None
 
     def wait_for_ready_callbacks(self, *args: Any, **options: Any) -> Any:

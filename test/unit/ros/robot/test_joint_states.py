@@ -291,12 +291,15 @@ def test_noise_of_a_slow_joint_is_no_jump(
         assert states.of(robot).jumped([0], robot) is None, k
 
 
-def moved(velocity_of: Callable[[float, int], list[float]], noise: float = 0.0) -> RobotState:
-    """A robot that swings for two seconds, its velocities told as a driver has them: by the true one, and a number."""
+def swung(
+    velocity_of: Callable[[float, int], list[float]], noise: float = 0.0, period: float = 3.0
+) -> RobotState:
+    """A robot that swings for six seconds, its velocities told as a driver has them: by the true one, and a number."""
     states, random = JointStates(), np.random.default_rng(1)
-    for k in range(500):
+    pace = math.tau / period
+    for k in range(1500):
         t = 0.004 * k
-        position, velocity = 0.5 - 0.5 * math.cos(t), 0.5 * math.sin(t)
+        position, velocity = 0.5 - 0.5 * math.cos(pace * t), 0.5 * pace * math.sin(pace * t)
         told = JointState(
             name=["j1", "j2", "j3"],
             position=[position + noise * random.normal(), 0.3 + noise * random.normal(), 0.1],
@@ -307,67 +310,65 @@ def moved(velocity_of: Callable[[float, int], list[float]], noise: float = 0.0) 
 
 
 @pytest.mark.parametrize("unit", [0.5, 2.0, math.degrees(1.0), -1.0])
-def test_velocities_that_positions_contradict_are_those_of_the_way_lately(unit: float) -> None:
+def test_velocities_that_positions_contradict_are_found(unit: float) -> None:
     """Of a gear's other side, or degrees: a stop led a robot by 0.4 rad beyond its motion's end, and made it faster."""
-    state = moved(lambda velocity, k: [unit * velocity, 0.0, 0.0], noise=1e-5)
+    state = swung(lambda velocity, k: [unit * velocity, 0.0, 0.0], noise=1e-5)
     assert state.contradiction is not None
-    assert state.contradiction[0] == pytest.approx(1.0 / unit, rel=0.02)
+    assert state.contradiction[0] == pytest.approx(1.0 / unit, rel=0.05)
     assert (state.contradiction[1:] == 1.0).all()
-    assert not state.velocity.any()
-    assert state.seen_velocity[0] == pytest.approx(0.5 * math.sin(2.0), rel=0.15)
-    assert not state.seen_velocity[1:].any()
 
 
 @pytest.mark.parametrize("unit", [0.8, 1.0, 1.2])
-def test_velocities_that_are_about_so_are_believed(unit: float) -> None:
+def test_velocities_that_are_about_so_are_not_contradicted(unit: float) -> None:
     random = np.random.default_rng(2)
-    state = moved(lambda velocity, k: (random.normal([unit * velocity, 0.0, 0.0], 0.02)).tolist(), noise=3e-4)
+    state = swung(lambda velocity, k: random.normal([unit * velocity, 0.0, 0.0], 0.05).tolist(), noise=3e-4)
     assert state.contradiction is not None
     assert (state.contradiction == 1.0).all()
-    assert state.velocity[0] == pytest.approx(unit * 0.5 * math.sin(1.996), abs=0.1)
 
 
-def test_velocities_of_filters_and_of_differences_are_believed() -> None:
+@pytest.mark.parametrize("period", [1.0, 3.0])
+@pytest.mark.parametrize("lag", [0.02, 0.1])
+def test_nor_are_those_of_filters_and_of_joints_that_stand(period: float, lag: float) -> None:
     filtered = [0.0]
 
     def told(velocity: float, k: int) -> list[float]:
-        filtered[0] += 0.04 * (velocity - filtered[0])  # 0.1 s
-        return [filtered[0], 0.0, 0.1 * (-1.0) ** k]  # the last one of a grid of positions, each 4 ms
+        filtered[0] += 0.004 / lag * (velocity - filtered[0])
+        return [
+            filtered[0],
+            0.0,
+            0.1 * (-1.0) ** (k // 50),
+        ]  # the last one of noise that does not fade within 0.2 s
 
-    state = moved(told)
+    state = swung(told, period=period)
     assert state.contradiction is not None
     assert (state.contradiction == 1.0).all()
 
 
-def test_fingers_that_are_wrong_say_nothing_about_the_arm() -> None:
+def test_a_driver_that_repeats_itself_or_tells_nonsense_once_is_not_contradicted() -> None:
+    """Positions and velocities of 0.3 s ago, with stamps of now: their velocities say nothing about the way."""
+    told: list[float] = []
+
+    def repeated(velocity: float, k: int) -> list[float]:
+        if k == 600:
+            return [1e200, 0.0, 0.0]
+        told[:] = told if 200 <= k % 400 < 275 and told else [velocity, 0.0, 0.0]
+        return list(told)
+
     states = JointStates()
-    for k in range(100):
-        told = JointState(
-            name=["j1", "j2", "j3"], position=[0.002 * k, 0.0, 0.001 * k], velocity=[0.5, 0.0, 0.5]
-        )
-        states.update(told, 10**9 + 4_000_000 * k, 10**9 + 4_000_000 * k)
-    state = states.of(ROBOT)
-    assert state.velocity[:3].tolist() == [0.5, 0.0, 0.0]
-    np.testing.assert_allclose(state.seen_velocity[:3], [0.5, 0.0, 0.23], atol=0.02)
+    position: list[float] = []
+    for k in range(1500):
+        t = 0.004 * k
+        velocity = repeated(math.sin(2.0 * t), k)
+        if not (200 <= k % 400 < 275 and position):
+            position = [0.5 - 0.5 * math.cos(2.0 * t)]
+        message = JointState(name=["j1", "j2", "j3"], position=[*position, 0.0, 0.0], velocity=velocity)
+        states.update(message, 10**9 + 4_000_000 * k, 10**9 + 4_000_000 * k)
+    contradiction = states.of(ROBOT).contradiction
+    assert contradiction is not None
+    assert (contradiction == 1.0).all()
 
 
-def test_who_hardly_moves_is_not_believed_where_the_others_are_wrong() -> None:
-    """A stop that took some joints' velocities, and others for ones that stand, pulled 77 times as hard as it may."""
-    states = JointStates()
-    for k in range(100):
-        told = JointState(name=["j1", "j2"], position=[0.002 * k, 2e-5 * k], velocity=[1.0, 0.01])
-        states.update(told, 10**9 + 4_000_000 * k, 10**9 + 4_000_000 * k)
-        states.update(
-            JointState(name=["j3"], position=[0.0], velocity=[0.3]),
-            10**9 + 4_000_000 * k,
-            10**9 + 4_000_000 * k,
-        )
-    state = states.of(ROBOT)
-    assert not state.velocity[:2].any()
-
-
-def test_a_driver_that_is_mended_is_believed_again() -> None:
-    state = moved(lambda velocity, k: [(2.0 if k < 100 else 1.0) * velocity, 0.0, 0.0])
+def test_a_driver_that_is_mended_is_not_contradicted_any_more() -> None:
+    state = swung(lambda velocity, k: [(2.0 if k < 500 else 1.0) * velocity, 0.0, 0.0])
     assert state.contradiction is not None
     assert (state.contradiction == 1.0).all()
-    assert state.velocity[0] > 0.4

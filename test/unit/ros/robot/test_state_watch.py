@@ -1,4 +1,4 @@
-"""Drivers whose clock is behind, or whose velocities are none, are told of: stops are worse by it."""
+"""Drivers whose clock is behind, or whose velocities are wrong, are told of: stops are worse by it."""
 
 from __future__ import annotations
 
