@@ -452,22 +452,33 @@ def test_what_came_before_a_stop_is_of_before_it_however_late_it_is_read() -> No
     assert output.stops_before(3.0) != 2
 
 
-@pytest.mark.parametrize("end", ["release", "open"])
-def test_what_came_while_nothing_moves_moves_nothing_later_on(end: str) -> None:
-    """A target that came during a deactivation, with an activation right behind, moved the robot by 0.4 rad."""
+def test_what_came_in_an_emergency_stop_moves_nothing_after_its_end() -> None:
     output = MotionOutput(Published(), Trusting())
-    if end == "release":
-        output.halt("the emergency stop")
-    else:
-        output.close(InactiveError("the node is not active"))
+    output.halt("the emergency stop")
     wanted, halts = output.stops_before(0.0), output.halts
-    getattr(output, end)()
+    output.release()
     assert output.halts == halts
     with pytest.raises(EmergencyStopError, match="or the end of one"):
         output.claim("a target", lambda owner: None, wanted)
     with pytest.raises(EmergencyStopError):
         output.claim("one that was read late", lambda owner: None, output.stops_before(3.0))
     assert output.claim("what comes then", lambda owner: None, output.stops_before(0.0)).holds
+
+
+def test_a_target_that_came_before_an_activation_moves_nothing_after_it() -> None:
+    """Activated right behind it, the node moved the robot by 0.4 rad."""
+    output = MotionOutput(Published(), Trusting())
+    topic = Unready(output)
+    topic.robot.must_wait = lambda *given: False
+    output.close(InactiveError("the node is not active"))
+    turn = threading.Event()
+    topic._worker.submit(turn.wait)
+    topic.take(PoseStamped(), None)
+    output.open()
+    turn.set()
+    topic._worker.shutdown()
+    assert not topic.planned.is_set()
+    assert [report.status.code for report in topic.reports] == [Status.NOT_READY]
 
 
 def test_a_stop_tells_controllers_whose_goals_have_lost_the_robot() -> None:

@@ -196,6 +196,11 @@ class MotionOutput:
         return self._halted
 
     @property
+    def closed(self) -> ClosedError | None:
+        """Why nothing may move, besides emergency stops; None: it may."""
+        return self._closed
+
+    @property
     def refuses(self) -> bool:
         """Whether nothing may move: there is an emergency stop, or the output is closed."""
         return self._halted or self._closed is not None
@@ -249,10 +254,9 @@ class MotionOutput:
             self._closed = why
 
     def open(self) -> None:
-        """Allow motions again after ``close``; those asked for before that stay refused."""
+        """Allow motions again after ``close``; those asked for before a stop stay refused."""
         with self._lock:
             self._closed = None
-            self._refuse_earlier()
 
     def _refuse_earlier(self) -> None:
         """Refuse what was asked for until now, also if it was while nothing might move."""
@@ -321,8 +325,8 @@ class MotionOutput:
             )
         if stops is not None and stops != self._stops:
             raise EmergencyStopError(
-                "there was a stop since this motion was asked for, or the end of one, or of the time in which the node "
-                "was not active: what was asked for before that moves nothing"
+                "there was an emergency stop since this motion was asked for, or the end of one: what was asked for "
+                "before that moves nothing"
             )
 
     def _take(self, claim: Claim, from_others: bool = True) -> bool:

@@ -49,7 +49,7 @@ from kinopt_ros.ros.motion.last_look import (
     check_is_at_rest,
     check_others_at_rest,
 )
-from kinopt_ros.ros.motion.output import MotionOutput
+from kinopt_ros.ros.motion.output import ClosedError, MotionOutput
 from kinopt_ros.ros.motion.published import check_clock, check_keeps_stamps, followed_motion
 from kinopt_ros.ros.motion.rights import Claim
 from kinopt_ros.ros.motion.run import MotionRun
@@ -110,8 +110,8 @@ class TargetPoseTopic:
         self._watched = watched
         self._reports = reports
         self._lock = threading.Lock()
-        self._newest: tuple[Any, int] | None = None
-        """The target that waits, and how many emergency stops there were when it came."""
+        self._newest: tuple[Any, int, ClosedError | None] | None = None
+        """The target that waits, how many emergency stops there were when it came, and why nothing might move then."""
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="target_pose")
 
     def take(self, target: Any, info: Any) -> None:
@@ -119,7 +119,7 @@ class TargetPoseTopic:
         stops = self._output.stops_before(seconds_unread(info))
         with self._lock:
             idle = self._newest is None
-            self._newest = target, stops
+            self._newest = target, stops, self._output.closed
         if idle:
             with suppress(RuntimeError):  # closed: the node ends
                 self._worker.submit(self._next)
@@ -134,8 +134,9 @@ class TargetPoseTopic:
         if newest is not None:
             self._handle(*newest)
 
-    def _handle(self, target: Any, stops: int) -> None:
-        """Move there once. Never raises: what went wrong is reported on ~/report. ``stops``: see MotionOutput."""
+    def _handle(self, target: Any, stops: int, closed: ClosedError | None) -> None:
+        """Move there once. Never raises: what went wrong is reported on ~/report. ``stops`` and ``closed``: see
+        MotionOutput."""
         start = time.monotonic()
         report = MotionReport(header=target.header)
         claim: Claim | None = None
@@ -145,6 +146,8 @@ class TargetPoseTopic:
         try:
             self._output.check_heard()
             self._read(target, report)  # what cannot be used ends nobody's motion
+            if closed is not None:
+                raise type(closed)(str(closed))
             # Only now: targets that come in a steady stream must not keep one another from being reached.
             claim = self._output.claim("~/target_pose", owners.append, stops)
             run = self._move(target, report, start, claim)
