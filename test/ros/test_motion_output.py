@@ -452,19 +452,6 @@ def test_what_came_before_a_stop_is_of_before_it_however_late_it_is_read() -> No
     assert output.stops_before(3.0) != 2
 
 
-def test_what_came_in_an_emergency_stop_moves_nothing_after_its_end() -> None:
-    output = MotionOutput(Published(), Trusting())
-    output.halt("the emergency stop")
-    wanted, halts = output.stops_before(0.0), output.halts
-    output.release()
-    assert output.halts == halts
-    with pytest.raises(EmergencyStopError, match="or the end of one"):
-        output.claim("a target", lambda owner: None, wanted)
-    with pytest.raises(EmergencyStopError):
-        output.claim("one that was read late", lambda owner: None, output.stops_before(3.0))
-    assert output.claim("what comes then", lambda owner: None, output.stops_before(0.0)).holds
-
-
 def test_a_target_that_came_before_an_activation_moves_nothing_after_it() -> None:
     """Activated right behind it, the node moved the robot by 0.4 rad."""
     output = MotionOutput(Published(), Trusting())

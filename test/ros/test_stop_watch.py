@@ -236,7 +236,7 @@ def test_nothing_is_published_after_the_end_of_the_emergency(monkeypatch: pytest
     world = World(monkeypatch)
     world.deaf = True
     world.spend(2.0)
-    halts = world.output.halts
+    stops = world.output.stops
     slept = world.spend
 
     def spend(seconds: float) -> None:
@@ -247,7 +247,7 @@ def test_nothing_is_published_after_the_end_of_the_emergency(monkeypatch: pytest
     monkeypatch.setattr(stop_watch.time, "sleep", spend)
     world.emergency()
     assert len(world.messages) == 2
-    assert not world.output.stop_again(halts + 1, world.messages[-1], PANDA)
+    assert not world.output.stop_again(stops + 1, world.messages[-1], PANDA)
     assert len(world.messages) == 2
 
 

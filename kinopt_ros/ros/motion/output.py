@@ -156,9 +156,9 @@ class MotionOutput:
         self._rights: tuple[Claim | Stop, ...] = ()
         """Those that nobody has taken away, no two of the same joint."""
         self._halted = False
-        self._stops = self._halts = 0
+        self._stops = 0
         self._stopped = -math.inf
-        """When the last of them was, s of the steady clock."""
+        """When the last of them came, s of the steady clock."""
         self._closed: ClosedError | None = None
         """Why nothing may move; None: it may."""
         self._published: tuple[Published, ...] = ()
@@ -207,14 +207,9 @@ class MotionOutput:
 
     @property
     def stops(self) -> int:
-        """Number of stops, and of ends of stops, so far. Who asks for a motion some time after it was wanted notes it
-        then: a stop that came or went meanwhile ends it, too (see ``claim``)."""
+        """Number of emergency stops so far. Who asks for a motion some time after it was wanted notes it then: a
+        stop that came and went meanwhile ends it, too (see ``claim``)."""
         return self._stops
-
-    @property
-    def halts(self) -> int:
-        """Number of stops so far."""
-        return self._halts
 
     def stops_before(self, unread: float) -> int:
         """Return ``stops`` as of when a message came that has lain unread for so long (s): at least another number
@@ -242,8 +237,8 @@ class MotionOutput:
         stop = Stop(self)
         with self._lock:
             self._halted |= lasting
-            self._halts += 1
-            self._refuse_earlier()
+            self._stops += 1
+            self._stopped = time.monotonic()
             before, self._rights = self._rights, (stop,)
         _tell(before, owner)
         return stop
@@ -258,20 +253,14 @@ class MotionOutput:
         with self._lock:
             self._closed = None
 
-    def _refuse_earlier(self) -> None:
-        """Refuse what was asked for until now, also if it was while nothing might move."""
-        self._stops += 1
-        self._stopped = time.monotonic()
-
     def wait_until_heard(self, seconds: float) -> bool:
         """Wait until all listeners have got what was published; return whether they have within so many seconds."""
         return bool(self._publisher.wait_for_all_acked(Duration(seconds=seconds)))
 
     def release(self) -> None:
-        """Allow motions again; those asked for before that stay refused."""
+        """Allow motions again."""
         with self._lock:
             self._halted = False
-            self._refuse_earlier()
 
     def check_heard(self) -> None:
         """Raise UnheardError if nobody would do what is published."""
@@ -325,8 +314,8 @@ class MotionOutput:
             )
         if stops is not None and stops != self._stops:
             raise EmergencyStopError(
-                "there was an emergency stop since this motion was asked for, or the end of one: what was asked for "
-                "before that moves nothing"
+                "there was an emergency stop since this motion was asked for: what was asked for before it moves "
+                "nothing"
             )
 
     def _take(self, claim: Claim, from_others: bool = True) -> bool:
@@ -415,17 +404,17 @@ class MotionOutput:
             self._send(message, robot, given, brakes=from_here, before=self._before(message))
             return True
 
-    def stop_again(self, halts: int, message: JointTrajectory, robot: RobotModel) -> bool:
+    def stop_again(self, stops: int, message: JointTrajectory, robot: RobotModel) -> bool:
         """Publish a stop once more, for joints that still move, if nothing was allowed to move since; return whether
         it was published.
 
         Args:
-            halts: how many there were, with that one.
+            stops: how many there were, with that one.
             message: a brake from where the joints are.
             robot: the robot.
         """
         with self._lock:
-            if not self.refuses or self._halts != halts:
+            if not self.refuses or self._stops != stops:
                 return False
             given = held(message, from_here=True)
             self._send(message, robot, given, brakes=True, before=self._before(message))

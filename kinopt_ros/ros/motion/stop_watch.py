@@ -73,7 +73,7 @@ class StopWatch:
         self._output = output
         self._say = say
         self._threads: list[threading.Thread] = []
-        self._halts = 0
+        self._stops = 0
 
     @property
     def runs(self) -> bool:
@@ -87,36 +87,36 @@ class StopWatch:
             stopped: the joints.
             seconds: for how long from when they should be at rest.
         """
-        halts = self._output.halts
-        if halts == self._halts and self.runs:
+        stops = self._output.stops
+        if stops == self._stops and self.runs:
             return
-        self._halts = halts
+        self._stops = stops
         self._threads = [
             threading.Thread(
-                target=self._watch_or_say, args=(one, halts, seconds), name="stop_watch", daemon=True
+                target=self._watch_or_say, args=(one, stops, seconds), name="stop_watch", daemon=True
             )
             for one in stopped
         ]
         for thread in self._threads:
             thread.start()
 
-    def _watch_or_say(self, stopped: Stopped, halts: int, seconds: float) -> None:
+    def _watch_or_say(self, stopped: Stopped, stops: int, seconds: float) -> None:
         try:
             watched = round(seconds * 1e9)
             if seconds == WATCHED:
                 watched = max(watched, stopped.over - stopped.end)
-            self._watch(stopped, halts, watched)
+            self._watch(stopped, stops, watched)
         except Exception as error:  # nothing ends the thread unsaid
             log_defect(self._context.node.get_logger(), "in the watch over a stop", error)
 
-    def _watch(self, stopped: Stopped, halts: int, watched: int) -> None:
+    def _watch(self, stopped: Stopped, stops: int, watched: int) -> None:
         output, robot = self._output, stopped.setup.robot
         self.follow(
             stopped,
             watched,
             _ENDLESS,
-            lambda: output.refuses and output.halts == halts,
-            lambda message: output.stop_again(halts, message, robot),
+            lambda: output.refuses and output.stops == stops,
+            lambda message: output.stop_again(stops, message, robot),
         )
 
     def follow(
