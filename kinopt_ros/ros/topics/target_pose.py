@@ -134,7 +134,7 @@ class TargetPoseTopic:
         if newest is not None:
             self._handle(*newest)
 
-    def _handle(self, target: Any, stops: int, closed: ClosedError | None) -> None:
+    def _handle(self, target: Any, stops: int, closed: ClosedError | None = None) -> None:
         """Move there once. Never raises: what went wrong is reported on ~/report. ``stops`` and ``closed``: see
         MotionOutput."""
         start = time.monotonic()
