@@ -25,6 +25,8 @@ AT_REST = 1e-7
 """Largest velocity of the last point, rad/s or m/s."""
 SLOWEST = 0.01
 """Least speed scaling."""
+_LAST = 3
+"""Order of what follows the last knot."""
 FORGOTTEN = 40.0
 """Number of lags after which drives are where they would be whatever they were told before."""
 
@@ -65,10 +67,6 @@ class _Knot:
     order: int
 
 
-_AT_REST = 3
-"""Order of what follows the last knot."""
-
-
 class _Motion:
     """A way through knots: a line, cubic or quintic between two of them, by what is known of both; then rest."""
 
@@ -77,7 +75,7 @@ class _Motion:
         self._times = np.array([knot.time for knot in knots], dtype=np.int64)
         states = [(knot.state.position, knot.state.velocity, knot.state.acceleration) for knot in knots]
         self._states = np.array(states).transpose(1, 0, 2)
-        self._orders = np.array([min(a.order, b.order) for a, b in pairwise(knots)] + [_AT_REST])
+        self._orders = np.array([min(a.order, b.order) for a, b in pairwise(knots)] + [_LAST])
 
     def at(self, times: Annotated[Int64, "K"]) -> tuple[Annotated[Float64, "K n"], ...]:
         """Return positions, velocities and accelerations at times of the knots; before the first it is as there."""
@@ -96,7 +94,7 @@ class _Motion:
     ) -> tuple[Annotated[Float64, "K n"], ...]:
         """Interpolate between knots, the first of them in these rows."""
         p0, v0, a0 = self._states[:, rows]
-        if order == _AT_REST:
+        if order == _LAST:
             return p0, np.zeros_like(p0), np.zeros_like(p0)
         p1, v1, a1 = self._states[:, rows + 1]
         h = ((self._times[rows + 1] - self._times[rows]) / NANOSECONDS_PER_SECOND)[:, None]

@@ -308,8 +308,11 @@ def test_an_emergency_stop_ends_a_motion_of_target_pose(
         q = np.array([point.accelerations for point in stop.points])
         limits = PANDA.limits.acceleration[:7]
         assert (np.abs(q) <= limits * (1 + 1e-6)).all()
-        # As fast as it can, whatever the scaling is; where this machine was late, the way is up to the controller.
-        assert len(stop.points) == 2 or np.abs(q / limits).max() > 0.5
+        # As fast as it can, whatever the scaling is.
+        if len(stop.points) > 2:
+            assert np.abs(q / limits).max() > 0.5
+        else:  # where this machine was late: the way to the first point, at rest, is up to the controller
+            assert stop.points[0].time_from_start.sec == 0
         client.spin(0.3)
         assert len(client.trajectories) == sent + 1
     finally:

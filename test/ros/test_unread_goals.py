@@ -99,6 +99,18 @@ class World:
         begin = time.monotonic()
         self.served.until(lambda: time.monotonic() - begin > LONG_UNREAD)
 
+    def read_slowly(self, monkeypatch: pytest.MonkeyPatch) -> Gate:
+        """Have the action's goals be read until the gate that is returned is opened."""
+        gate, server = Gate(), self.goals.server
+        execute = server._execute_goal_request
+
+        async def slowly(taken: Any) -> None:
+            gate.pass_through()
+            await execute(taken)
+
+        monkeypatch.setattr(server, "_execute_goal_request", slowly)
+        return gate
+
     def until_told(self) -> None:
         """Wait until the executor has seen that nothing lies unread."""
         self.served.until(lambda: not self.goals.server._tells)
@@ -192,9 +204,8 @@ def test_goals_behind_short_callbacks_of_others_lie_unread_too(world: World) -> 
         world.served.rest.create_task(gate.pass_through)
     world.gate.open.set()
     world.served.until(lambda: any(gate.entered.is_set() for gate in gates))
-    first, second = (
-        gates if gates[0].entered.is_set() else reversed(gates)
-    )  # as the executor of this ROS has it
+    # In the order that the executor of this ROS has.
+    first, second = gates if gates[0].entered.is_set() else reversed(gates)
     sent = world.send()
     world.until_long_unread()
     first.open.set()
@@ -205,29 +216,23 @@ def test_goals_behind_short_callbacks_of_others_lie_unread_too(world: World) -> 
     assert world.status(sent) == GoalStatus.STATUS_ABORTED
 
 
-def test_goals_of_an_action_beside_a_long_one_of_another_lie_unread_too(world: World) -> None:
+def test_goals_of_an_action_beside_a_long_one_of_another_lie_unread_too(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The executor asks for what is there once for all actions, and tells each when it comes to it."""
     other: KeptGoals[Goal] = KeptGoals(
         world.goals.context, world.served.urgent, OptimizeTrajectory, "~/other", Goal
     )
-    slow = Gate()
-    server = world.goals.server
-    waits_for = server._execute_goal_request
-
-    async def slowly(taken: Any) -> None:
-        slow.pass_through()
-        await waits_for(taken)
-
-    server._execute_goal_request = slowly  # type: ignore[method-assign]
+    reading = world.read_slowly(monkeypatch)
     actions = ActionClient(world.served.client, OptimizeTrajectory, "unread/other")
     world.served.until(actions.server_is_ready)
     second = Gate()
     world.send()
-    world.served.until(slow.entered.is_set)
+    world.served.until(reading.entered.is_set)
     sent = actions.send_goal_async(OptimizeTrajectory.Goal())
     world.served.rest.create_task(second.pass_through)
     world.until_long_unread()
-    slow.open.set()
+    reading.open.set()
     world.served.until(second.entered.is_set)
     other.server.tell_unread(Goal.cancel)
     second.open.set()
@@ -281,15 +286,7 @@ def test_a_stop_by_the_executor_itself_is_of_nothing_that_it_leaves_unread(world
 
 def test_who_tells_does_not_wait_for_what_is_read(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """An emergency stop waited for a goal of 100,000 points that was being read."""
-    reading = Gate()
-    server = world.goals.server
-    execute = server._execute_goal_request
-
-    async def slowly(taken: Any) -> None:
-        reading.pass_through()
-        await execute(taken)
-
-    monkeypatch.setattr(server, "_execute_goal_request", slowly)
+    reading = world.read_slowly(monkeypatch)
     sent = world.send()
     world.served.until(reading.entered.is_set)
     world.until_long_unread()

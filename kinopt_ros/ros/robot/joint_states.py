@@ -304,9 +304,6 @@ class RobotState(Received):
     then. None: nobody knows."""
     ways: Sequence[tuple[float, tuple[tuple[float, float], ...]]] | None = None
     """A time of each, s, and earlier positions with theirs, the oldest first. None: nobody knows."""
-    contradiction: Annotated[Float64, "nq"] | None = None
-    """How many times as far each goes as its velocities say, where that is not about so (another unit, the motor's side
-    of a gear); else 1. None: nobody knows."""
 
     def later(self, ahead: int) -> "RobotState":
         """Return it as it will be so many ns later if nothing comes until then."""
@@ -449,6 +446,11 @@ class JointStates:
         with self._lock:
             return [self._readings.get(name) for name in robot.variable_names]
 
+    def contradictions(self, robot: RobotModel) -> Annotated[Float64, "nq"]:
+        """Return how many times as far each variable goes as its velocities say, where that is not about so (another
+        unit, the motor's side of a gear); else 1, as where nobody knows."""
+        return np.array([1.0 if r is None else r.contradiction for r in self._readings_of(robot)])
+
     def of(self, robot: RobotModel) -> RobotState:
         """Return the state of a robot, from what was received so far."""
         readings = self._readings_of(robot)
@@ -473,7 +475,6 @@ class JointStates:
             slowest=np.array([0.0 if r is None else r.slowest_at(now) for r in readings]),
             earlier=(before[:, 0], before[:, 1]),
             ways=[(0.0, ()) if r is None else (r.passed, r.ways) for r in readings],
-            contradiction=np.array([1.0 if r is None else r.contradiction for r in readings]),
         )
 
 

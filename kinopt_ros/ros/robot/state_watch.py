@@ -3,11 +3,13 @@
 from __future__ import annotations  # rclpy of Jazzy has classes that are not generic at run time
 
 from collections.abc import Sequence
+from typing import Annotated
 
 import numpy as np
 from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
 
+from kinopt_ros.array import Float64
 from kinopt_ros.errors import shortened
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.robot.joint_states import LATEST, SLOWEST_WAY, RobotState
@@ -42,8 +44,8 @@ class StateWatch:
         if not self._context.loader.is_ready:
             return
         robot = self._context.loader.loaded.model
-        state = self._context.joint_states.of(robot)
-        found = self._late_ones(robot.variable_names, state), _untrue(robot.variable_names, state)
+        states, names = self._context.joint_states, robot.variable_names
+        found = self._late_ones(names, states.of(robot)), _untrue(names, states.contradictions(robot))
         self.sentence = "; ".join(filter(None, found))
         if self.sentence:
             self._context.node.get_logger().warning(
@@ -74,13 +76,13 @@ class StateWatch:
         )
 
 
-def _untrue(names: Sequence[str], state: RobotState) -> str:
+def _untrue(names: Sequence[str], contradictions: Annotated[Float64, "nq"]) -> str:
     """Return what is said of velocities that positions contradict; empty if there are none."""
-    if state.contradiction is None or not (off := state.contradiction != 1.0).any():
+    found = np.flatnonzero(contradictions != 1.0).tolist()
+    if not found:
         return ""
-    found = np.flatnonzero(off).tolist()
     return (
         f"velocities of {shortened([names[i] for i in found], 3)} are wrong: by its positions {names[found[0]]} moves "
-        f"{state.contradiction[found[0]]:.2g} times as fast. Most likely they are in another unit, or of the motor's "
-        "side. Stops may lead the robot far beyond its motion; let the driver publish rad/s (m/s) of the joint, or none"
+        f"{contradictions[found[0]]:.2g} times as fast. Most likely they are in another unit, or of the motor's side. "
+        "Stops may lead the robot far beyond its motion; let the driver publish rad/s (m/s) of the joint, or none"
     )

@@ -151,26 +151,22 @@ class GoalServer(ActionServer):  # type: ignore[type-arg]  # generic in later ve
     def is_ready(self, wait_set: Any) -> bool:
         """As rclpy's."""
         ready = bool(super().is_ready(wait_set))
-        self._note_goal(self._is_goal_request_ready)
-        if not self._tells:
-            return ready
-        with self._telling:
-            if not self._is_goal_request_ready:  # ROS had none after these were asked for
-                for tell, number in self._seen.items():
-                    if self._tells.get(tell) == number:
-                        del self._tells[tell]
-            left = bool(self._tells)
-        if left:
-            self._look_again()
-        return ready
-
-    def _note_goal(self, there: bool) -> None:
-        """Take notice of whether ROS has a goal."""
+        there = self._is_goal_request_ready
         with self._telling:
             if not (there and self._found):
                 self._unread_since = self._looked  # not now: callbacks of other actions came between
             self._found = there
-            self._next_told = ([] if self._next_told is None else self._next_told) if there else None
+            if not there:
+                self._next_told = None
+                for tell, number in self._seen.items():  # ROS had none after these were asked for
+                    if self._tells.get(tell) == number:
+                        del self._tells[tell]
+            elif self._next_told is None:
+                self._next_told = []
+            left = bool(self._tells)
+        if left:
+            self._look_again()
+        return ready
 
     def take_data(self) -> Any:
         """Take what the executor goes on with: goals, and requests for results."""
