@@ -294,7 +294,7 @@ def test_noise_of_a_slow_joint_is_no_jump(
 def swung(
     velocity_of: Callable[[float, int], list[float]], noise: float = 0.0, period: float = 3.0
 ) -> np.ndarray:
-    """Contradictions of a robot that swings for six seconds; its driver tells velocities by the true one and a number."""
+    """Contradictions of a robot that swings for six seconds; velocities are told by the true one and a number."""
     states, random = JointStates(), np.random.default_rng(1)
     pace = math.tau / period
     for k in range(1500):
