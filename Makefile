@@ -44,7 +44,7 @@ pinned_build := --build-constraint $(constraints)
 FORGE    := https://github.com
 ros2_packages := ros2action ros2cli ros2interface ros2lifecycle ros2node ros2param ros2service ros2topic
 
-.PHONY: help demo view pictures ros2 interfaces test test-matrix fuzz stops layers unit bench bench-beam bench-gpu lint docs release colcon colcon-ros env clean
+.PHONY: help demo view pictures ros2 interfaces test test-matrix fuzz stops layers unit bench bench-beam bench-client bench-gpu lint docs release colcon colcon-ros env clean
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
@@ -97,6 +97,9 @@ bench: $(VENV)/.run $(VENV)/.bench ## compare with other solvers (ARGS="ik --rob
 
 bench-beam: $(VENV)/.run $(VENV)/.bench $(PYROKI)/.pyroki ## batches of targets beside PyRoki (ARGS="--sizes 1,100 --json")
 	@$(VENV)/bin/kinopt bench beam --pyroki-python $(PYROKI)/bin/python $(ARGS)
+
+bench-client: $(VENV)/.run ## MoveIt's compute_ik beside std_srvs/Trigger, asked by a compiled client (ARGS="--calls 5000 --json")
+	@PYTHONPATH=tools $(VENV)/bin/python -m compiled_client $(ARGS)
 
 # Before the gigabytes of CUDA libraries: is there a device at all?
 bench-gpu: ## the same on an NVIDIA graphics card, JAX for CUDA 12 included

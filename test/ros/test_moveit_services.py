@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 import yaml
 from builtin_interfaces.msg import Duration
+from compiled_client.client import TOOLS, ask, compiled
 from geometry_msgs.msg import Point, Pose, PoseStamped, Quaternion, Transform, Vector3
 from rclpy.node import NodeNameNonExistentError
 from sensor_msgs.msg import JointState
@@ -155,6 +157,14 @@ def test_the_requests_of_the_tutorial(call: Call, moveit: Any) -> None:
         answer = call(name, filled(getattr(moveit.srv, kind).Request(), yaml.safe_load(text)))
         code = getattr(answer, "motion_plan_response", answer).error_code
         assert code.val == code.SUCCESS, code.message
+
+
+@pytest.mark.skipif(not all(map(shutil.which, TOOLS)), reason=f"needs {' and '.join(TOOLS)}")
+def test_a_compiled_client(call: Call, moveit: Any, tmp_path: Path) -> None:
+    times, codes = ask(compiled(tmp_path), 20)
+    assert times.shape == (20, 2)
+    assert (times > 0.0).all()
+    assert (codes == moveit.msg.MoveItErrorCodes.SUCCESS).all()
 
 
 # compute_ik
