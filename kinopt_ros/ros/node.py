@@ -292,6 +292,7 @@ class KinoptNode(ManagedNode):
                 self._shared.joint_states.of(robot),
                 self.get_clock().now().nanoseconds,
                 self._shared.parameter("start_delay"),
+                self._motions.published,
             ),
             lambda message, running: joined(
                 message,

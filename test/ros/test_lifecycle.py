@@ -10,6 +10,7 @@ from lifecycle_msgs.srv import ChangeState, GetState
 from std_srvs.srv import Trigger
 from support.process_size import size_of
 from support.ros_requests import READY, StartNode, ik, pose, target
+from support.thorough import times
 from support.trajectory_goals import ABORTED, SUCCEEDED, Goals, joints, until_prepared
 
 from kinopt_msgs.msg import CollisionObject, SceneOperation, Shape
@@ -22,7 +23,7 @@ pytest.importorskip("coal")
 pytestmark = pytest.mark.timeout(900)
 
 NODE = "kinopt_managed"
-CYCLES = 50
+CYCLES = times(20, 50)
 
 
 class Managed:
@@ -188,7 +189,7 @@ def test_what_runs_is_stopped_on_the_way_to_inactive(managed: Managed) -> None:
         goals.close()
 
 
-def test_fifty_cycles_leave_nothing(started: Managed) -> None:
+def test_many_cycles_leave_nothing(started: Managed) -> None:
     managed, client = started, started.client
 
     def cycle(ready: Callable[[Client], object] = ready_again) -> None:

@@ -84,7 +84,7 @@ DISTURBING = {"scene", "motion", "move_action", "description", "parameters", "ta
 
 def test_the_node_under_load_and_disturbed(moveit: object) -> None:
     """Where Pinocchio is missing, without disturbances."""
-    command = [sys.executable, "-m", "kinopt_ros.cli", "bench", "load", "--clients", "6", "--duration", "6"]
+    command = [sys.executable, "-m", "kinopt_ros.cli", "bench", "load", "--clients", "6", "--duration", "4"]
     disturbed = find_spec("pinocchio") is not None
     command += [*(["--disturb"] if disturbed else []), "--rate", "5", "--json"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)

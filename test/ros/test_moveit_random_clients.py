@@ -14,7 +14,7 @@ from kinopt_ros.ros.client.client import NodeTimeoutError
 pytest.importorskip("coal")
 pytestmark = pytest.mark.timeout(1200)  # a compiler may be at work on a new and busy machine
 
-SECONDS = float(os.environ.get("KINOPT_RANDOM_SECONDS", "12"))
+SECONDS = float(os.environ.get("KINOPT_RANDOM_SECONDS", "6"))
 SEED = 4
 MORE_MEMORY = 300.0
 """By how much the node may grow in that time, MiB: solvers are prepared and shapes kept meanwhile."""

@@ -42,6 +42,7 @@ FARTHER = {
     "slider_50": 0.06,
     "slider_20": 0.06,
     "lag_30_slider_80": 0.04,
+    "misses_cycles_lag_10": 0.2,
     "repeats_50": 0.15,
     "repeats_200": 0.15,
 }
@@ -57,6 +58,28 @@ def test_a_robot_with_faults_comes_to_rest(plant: str, scenario: str) -> None:
     assert found.acceleration <= HARDER.get(plant, ACCELERATION), (found, world.said)
     assert found.beyond <= FARTHER.get(plant, BEYOND), (found, world.said)
     assert found.outside <= 1e-3, (found, world.said)
+
+
+@pytest.mark.parametrize(
+    ("plant", "scenario", "number"),
+    [
+        ("misses_cycles", "emergency", 4),
+        ("misses_cycles", "emergency", 7),
+        ("misses_cycles", "emergency_in_a_brake", 11),
+        ("misses_cycles_lag_10", "cancel", 4),
+        ("misses_cycles_lag_10", "deactivate", 3),
+        ("misses_cycles_lag_10", "second_stop", 8),
+    ],
+)
+def test_one_velocity_that_is_twice_too_great_leads_no_robot_on(
+    plant: str, scenario: str, number: int
+) -> None:
+    """They went on by up to 1 rad beyond their motion, at 1.6 times their velocity."""
+    found, world = tried(Trial("panda", plant, scenario, seed=3, number=number))
+    assert found.rest <= REST, (found, world.said)
+    assert found.velocity <= VELOCITY, (found, world.said)
+    assert found.travel <= 0.5, (found, world.said)
+    assert found.beyond <= 0.03, (found, world.said)
 
 
 def a_world(plant: Plant) -> tuple[World, JointTrajectory]:

@@ -32,6 +32,9 @@ class Plant:
     """The same of velocities."""
     velocities: bool = True
     """Whether the driver measures velocities."""
+    misses: float = 0.0
+    """Share of cycles in which the driver reads nothing: it says where joints were, and divides by the time of one
+    cycle in the next."""
     stamps: bool = True
     """Whether joint states have stamps."""
     keeps_stamps: bool = True
@@ -64,6 +67,8 @@ PLANTS: dict[str, Plant] = {
     "slow_states": Plant(period=20 * MS, state_way=(1 * MS, 15 * MS), loses_states=0.2),
     "noise": Plant(noise=3e-4, velocity_noise=0.01),
     "no_velocities": Plant(velocities=False, noise=1e-4),
+    "misses_cycles": Plant(period=10 * MS, misses=0.1),
+    "misses_cycles_lag_10": Plant(period=10 * MS, misses=0.1, drive_lag=0.010),
     "no_stamps": Plant(stamps=False),
     "ignores_stamps": Plant(keeps_stamps=False),
     "clock_ahead": Plant(clock=60 * MS),

@@ -179,6 +179,8 @@ class World:
         )
         self._lost = 0
         self._repeats_from: int | None = None
+        self._read: np.ndarray | None = None
+        """What the driver has read last, if it misses cycles."""
         self._silent_until = 0
         self._repeated: np.ndarray | None = None
         self._message_there = self._state_there = 0
@@ -199,7 +201,9 @@ class World:
             SimpleNamespace(publish=self._publish),
             Trusting(),
             lambda: self.time.now,
-            begin=lambda message, model: begin_of(message, model, self._states.of(model), self.time.now),
+            begin=lambda message, model: begin_of(
+                message, model, self._states.of(model), self.time.now, published=self.output.published
+            ),
         )
         self.stop = EmergencyStop(
             self.context, self.output, lambda stopped, sentence: None, list, lambda: None
@@ -298,6 +302,12 @@ class World:
         while len(self._past) > 1 and self._past[1][0] <= now - plant.measured_before:
             self._past.pop(0)
         _, position, velocity = self._past[0]
+        if plant.misses:
+            read = position
+            if self._read is not None:
+                read = self._read if self._noise.random() < plant.misses else position
+                velocity = (read - self._read) * (1e9 / plant.period)
+            position = self._read = read
         begin = self._repeats_from
         if begin is not None and begin <= now < begin + _REPEATED:
             position = self._repeated = position if self._repeated is None else self._repeated

@@ -7,11 +7,12 @@ import pytest
 from fuzz import runner
 from fuzz.kinds import NAMES
 from fuzz.source import Source
+from support.thorough import times
 
 from kinopt_ros.errors import InvalidRequestError
 
 _OF_ROS = ("parameters", "messages", "moveit_scenes")
-_INPUTS = 80
+_INPUTS = times(40, 80)
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in _OF_ROS])

@@ -264,7 +264,8 @@ def _found_in(
 def _share_in(setup: ServoSetup, commanded: Commanded, state: RobotState, seen: int) -> float:
     """Return by which share of its velocity joints do a motion that were in it at a time, ``seen``, when they were
     measured: 1 where that is about as fast as it says, or nobody knows."""
-    return _counted(share_of(commanded.at(seen).velocity, setup, state))
+    share = _counted(share_of(commanded.at(seen).velocity, setup, state))
+    return 1.0 if share > 1.0 and _came_along(setup, commanded, state, seen) else share
 
 
 def _pace_in(setup: ServoSetup, commanded: Commanded, state: RobotState, seen: int) -> float:
@@ -340,10 +341,31 @@ def _carried_on(
     return setup.as_commanded(gone_on(setup, state.q[setup.variables], velocity, seconds), near)
 
 
-def _is_faster(state: RobotState, setup: ServoSetup, wanted: Annotated[Float64, "n"]) -> bool:
-    """Check whether joints are measured to be much faster than a motion where they are: they only pass by."""
-    measured = np.abs(state.velocity[setup.variables])
-    return bool((measured > _FASTEST * np.abs(wanted) + _PASSES * setup.unscaled.velocity).any())
+def _passes_by(setup: ServoSetup, commanded: Commanded, state: RobotState, seen: int) -> bool:
+    """Check whether joints that are where a motion has them at a time, ``seen``, are not in it: they are measured to be
+    much faster, and nothing says that they were not."""
+    wanted = np.abs(commanded.at(seen).velocity)
+    return _exceeds(np.abs(state.velocity[setup.variables]), wanted, setup) and not _came_along(
+        setup, commanded, state, seen
+    )
+
+
+def _came_along(setup: ServoSetup, commanded: Commanded, state: RobotState, seen: int) -> bool:
+    """Check whether joints came to where a motion has them at a time, ``seen``, as fast as it goes: then they are not
+    faster, but their driver was wrong once, as one that misses a cycle and divides by the time of one."""
+    lately = state.shortly_before(setup.variables)
+    if lately is None:
+        return False
+    since, place = lately
+    way = setup.away(state.q[setup.variables], place) / since
+    before = seen - round(since * NANOSECONDS_PER_SECOND)
+    wanted = np.abs([commanded.at(time).velocity for time in (max(before, commanded.start), seen)])
+    return not _exceeds(way, wanted.max(axis=0), setup)
+
+
+def _exceeds(velocity: Annotated[Float64, "n"], wanted: Annotated[Float64, "n"], setup: ServoSetup) -> bool:
+    """Check whether any of some velocities is much greater than what is wanted."""
+    return bool((velocity > _FASTEST * wanted + _PASSES * setup.unscaled.velocity).any())
 
 
 def _times_in(
@@ -370,7 +392,7 @@ def _times_in(
     best = int(np.argmin(np.where(behind, unlike, np.inf)))
     if unlike.min() + ALIKE < unlike[best]:
         best = int(np.argmin(unlike))
-    if away[best].max() > tolerance or _is_faster(state, setup, velocity[best]):
+    if away[best].max() > tolerance or _passes_by(setup, commanded, state, int(times[best])):
         return None
     alike = times[(behind == behind[best]) & (unlike <= unlike[best] + ALIKE)]
     first, last = int(alike.min()), int(alike.max())  # many, where the joints stand or hardly move

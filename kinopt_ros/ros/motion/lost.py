@@ -1,7 +1,10 @@
 """Whether a robot does the brake that was sent to it, or goes on in its motion, as where that message was lost."""
 
+from typing import Annotated
+
 import numpy as np
 
+from kinopt_ros.array import Bool, Float64, Int64
 from kinopt_ros.planning.servo.commanded import Commanded
 from kinopt_ros.planning.servo.setup import ServoSetup
 from kinopt_ros.ros.motion.brakes import ON_THE_WAY
@@ -14,6 +17,9 @@ _AS_FAST, _HARDLY = 0.3, 0.05
 """Shares by which a joint may be faster or slower than its brake: of the velocity at its begin, or of the limit."""
 _AS_MEASURED = 0.5
 """Share of these that counts for joints in the motion before whose driver measures velocities."""
+
+_IN_IT = 5e-3
+"""How far joints that are in a brake may be from where it has them, rad or m."""
 
 
 def slows_down_in(
@@ -47,7 +53,27 @@ def slows_down_in(
     alike = share * np.maximum(
         _AS_FAST * np.abs(brake.trajectory.velocity[0]), _HARDLY * setup.unscaled.velocity
     )
-    return bool(((away <= tolerance) & (off <= alike)).all(axis=1).any())
+    slow = ((away <= tolerance) & (off <= alike)).all(axis=1)
+    return bool((slow | _came_along(brake, setup, state, times, away)).any())
+
+
+def _came_along(
+    brake: Commanded,
+    setup: ServoSetup,
+    state: RobotState,
+    times: Annotated[Int64, "T"],
+    away: Annotated[Float64, "T n"],
+) -> Annotated[Bool, "T"]:
+    """Return at which times of a brake, from which joints are measured so far away, they are in it by where they were a
+    little before, too: a driver that says other velocities is wrong once."""
+    lately = state.shortly_before(setup.variables)
+    if lately is None:
+        return np.zeros(len(times), dtype=np.bool_)
+    since, place = lately
+    before = times - round(since * NANOSECONDS_PER_SECOND)
+    was = setup.away(place, brake.at_all(before)[0])
+    begun = before >= brake.start + _on_the_way(setup, state)  # until then the motion before is like it
+    return begun & ((away <= _IN_IT) & (was <= _IN_IT)).all(axis=1)
 
 
 def goes_on_in(

@@ -210,7 +210,12 @@ def followed_motion(
 
 
 def begin_of(
-    message: TrajectoryMessage, robot: RobotModel, state: RobotState, now: int, delay: float = START_DELAY
+    message: TrajectoryMessage,
+    robot: RobotModel,
+    state: RobotState,
+    now: int,
+    delay: float = START_DELAY,
+    published: Iterable[Published] = (),
 ) -> int | None:
     """Return when a motion is to begin that stands at its first point, ns of the node's clock; None: when its
     controller gets it, by any clock.
@@ -218,8 +223,8 @@ def begin_of(
     The node never hears when that was. Whatever leaves the motion half way, or brakes it, would find the joints behind
     by their velocity times the way of the message, and a controller would jump. From a stamp that lies ahead both know.
 
-    A controller has the joints at the first point by then. Where they stand a little beside it, that takes longer than
-    the usual delay within their limits of acceleration.
+    A controller has the joints at the first point by then. Where they stand a little beside it, or it holds them beside
+    it (``lead_to``), that takes longer than the usual delay within their limits of acceleration.
 
     Args:
         message: the motion, without a stamp.
@@ -227,6 +232,7 @@ def begin_of(
         state: as measured.
         now: ns of the node's clock.
         delay: s until then; 0: it begins when its controller gets it.
+        published: the motions before.
     """
     if not delay or not message.points or any(message.points[0].velocities):
         return None
@@ -234,9 +240,10 @@ def begin_of(
     alike = _is_same_clock(state.late[index])
     if state.stamped is None or not (state.stamped[index] & alike).all():
         return None  # nobody knows the controller's clock, or it is another one
-    beside = np.abs(state.q[index] - message.points[0].positions)
-    needed = _seconds_to(beside, robot.limits.acceleration[index])
-    return now + round(min(max(delay, needed), MOST_DELAY) * NANOSECONDS_PER_SECOND)
+    begin = np.array(message.points[0].positions)
+    needed = _seconds_to(np.abs(state.q[index] - begin), robot.limits.acceleration[index])
+    ahead = round(min(max(delay, needed), MOST_DELAY) * NANOSECONDS_PER_SECOND)
+    return now + max(ahead, lead_to(robot, message.joint_names, begin, published, delay))
 
 
 def lead_to(

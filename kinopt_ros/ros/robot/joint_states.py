@@ -42,6 +42,8 @@ _WAYS = 14
 """Number of earlier positions that are kept, so far apart."""
 _TOGETHER = 2e-3
 """How far apart positions of several joints may be measured that count as of one time, s."""
+_LEAST_SINCE = 0.03
+"""Least time between two positions that say how fast joints are, s."""
 _STEADY = 2e-3
 """Way in that time that says nothing, rad or m: noise again."""
 _SAYS = 2.5e-3, 2.0
@@ -324,6 +326,13 @@ class RobotState(Received):
         since = np.array([now for now, _ in kept])[:, None] - rows[:, :, 0]
         together = np.ptp(since, axis=0) <= _TOGETHER
         return since[0, together], rows[:, together, 1].T
+
+    def shortly_before(self, variables: Iterable[int]) -> tuple[float, Annotated[Float64, "n"]] | None:
+        """Return the last of ``past`` that says how fast joints came to where they are, s and rad or m; None if none
+        does."""
+        since, places = self.past(variables)
+        longer = np.flatnonzero(since >= _LEAST_SINCE)
+        return (float(since[longer[-1]]), places[longer[-1]]) if len(longer) else None
 
     @property
     def seen_velocity(self) -> Annotated[Float64, "nq"]:

@@ -1,11 +1,13 @@
 """Tutorials do what they say: blocks of a page run in order, in one process, in a folder of their own."""
 
 import shlex
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.book_blocks import Block, as_the_page_says, blocks
+from support.kept_compilations import kept_compilations
 from support.pages import ROOT
 
 from kinopt_ros.cli import main
@@ -17,6 +19,8 @@ PAGES = [
 ]
 NEEDS = {"gradients": ("jax",), "jax_batches": ("jax", "jaxlie"), "moveit": ("coal",)}
 """Packages that pages need beside those that all need."""
+KEPT = ("gradients",)
+"""Pages of formulas that XLA compiles; solvers keep their programs themselves."""
 
 
 def commands(block: Block) -> list[str]:
@@ -35,12 +39,22 @@ def test_a_page_is_compared_with_what_is_printed() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}/{page.stem}")
 def test_a_page(
-    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    page: Path,
+    tmp_path: Path,
+    kept_folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     for package in ("numba", "coal", *NEEDS.get(page.stem, ())):
         pytest.importorskip(package)
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {"__name__": f"tutorial_{page.stem}"}
+    with kept_compilations(kept_folder / "xla") if page.stem in KEPT else nullcontext():
+        _follow(page, names, capsys)
+
+
+def _follow(page: Path, names: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+    """Run what a page has the reader run, and compare what is printed."""
     for block in blocks(page):
         if block.language == "python":
             # Lines of errors are those of the page.

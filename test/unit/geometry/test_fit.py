@@ -6,6 +6,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from support.thorough import times
 
 from kinopt_ros.errors import InvalidRequestError, InvalidShapeError
 from kinopt_ros.geometry import cover
@@ -254,7 +255,7 @@ def jumble(count):
     return [placed(kinds[k % len(kinds)], *random.uniform(-0.2, 0.2, 3)) for k in range(count)]
 
 
-@pytest.mark.parametrize("count", [10, 240])
+@pytest.mark.parametrize("count", [10, times(100, 240)])
 def test_many_shapes_of_one_link_take_little_memory(count):
     """240 boxes took 9 GB, and 600 asked for 27 GB at once."""
     shapes = jumble(count)

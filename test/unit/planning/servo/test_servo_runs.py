@@ -7,6 +7,7 @@ import pytest
 from support.arm_scenes import scene_of
 from support.moving_base import base_urdf
 from support.servo_runs import STARTS, Run, robot_of, setup_of
+from support.thorough import times
 
 from kinopt_ros.conformance.robots import continuous_and_prismatic
 from kinopt_ros.errors import InvalidRequestError
@@ -77,12 +78,12 @@ def assert_sound(setup: ServoSetup, sent: list[Commanded]) -> None:
     ("name", "scene", "period", "scaling"),
     [("panda", CLUTTER, 0.01, 1.0), ("ur5", CLUTTER, 0.02, 1.0)],
 )
-def test_ten_seconds_of_random_twists(name: str, scene: Scene, period: float, scaling: float) -> None:
+def test_seconds_of_random_twists(name: str, scene: Scene, period: float, scaling: float) -> None:
     setup = setup_of(name, scene, scaling, period=period, clearance=CLEARANCE)
     run = Run(setup, STARTS[name])
     rng = np.random.default_rng(4)
     twist = np.zeros(6)
-    for k in range(round(10.0 / period)):
+    for k in range(round(times(4, 10) / period)):
         if k % round(0.5 / period) == 0:
             twist = np.concatenate([rng.uniform(-0.4, 0.4, 3), rng.uniform(-1.0, 1.0, 3)])
         late = int(rng.integers(0, 2 * setup.period)) if k % 3 == 0 else 0

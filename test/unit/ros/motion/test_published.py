@@ -16,6 +16,7 @@ from kinopt_ros.ros.motion.published import (
     EARLIEST,
     EARLIEST_AT_ONCE,
     PAST,
+    QUINTIC,
     Published,
     begin_of,
     check_clock,
@@ -72,6 +73,20 @@ def test_one_that_begins_beside_the_robot_leaves_time_to_get_there(beside: float
     way = Trajectory(("j",), np.array([0.0, seconds]), np.array([[0.0], [beside]]), still, still)
     acceleration = evaluate(way, np.linspace(0.0, seconds, 1001))[2]
     assert (np.abs(acceleration).max() <= 2.0 + 1e-6) == within
+
+
+@pytest.mark.parametrize(("droop", "within"), [(0.0, True), (0.005, True), (0.02, False)])
+def test_one_that_begins_beside_where_the_controller_holds_the_robot_leaves_time_to_get_there(
+    droop: float, within: bool
+) -> None:
+    """Gravity pulls joints down from there; each motion to a target began by 12 times a limit of 1 rad/s^2."""
+    slow = replace(PANDA, limits=replace(PANDA.limits, acceleration=np.full(PANDA.nq, 1.0)))
+    before = Published(motion(beside=droop), slow, NOW - 10**10)
+    begin = begin_of(motion(), slow, states(0.0).of(slow), NOW, published=[before])
+    assert begin is not None
+    seconds = (begin - NOW) / 1e9
+    assert START_DELAY <= seconds <= MOST_DELAY
+    assert (QUINTIC * droop / seconds**2 <= 1.0 + 1e-6) == within
 
 
 @pytest.mark.parametrize("late", [None, EARLIEST - 0.01, LATEST + 0.01, 1e6])

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.thorough import times
 
 pytest.importorskip("numba")
 from kinopt_ros.array import Float64
@@ -186,7 +187,7 @@ def by_scipy(robot: RobotModel, problem: IkProblem, b: int, starts: int) -> floa
 
 @pytest.mark.parametrize("name", ["one each", "per axis", "turn about z free", "position", "orientation"])
 def test_five_joints_come_as_near_as_scipy(name: str) -> None:
-    robot, count = six_revolute(), 8
+    robot, count = six_revolute(), times(4, 8)
     problem = five_joints(count, 5, WEIGHTS[name])
     solver = create_solver("cpu", robot)
     result = solver.solve_ik(problem)
@@ -198,7 +199,7 @@ def test_five_joints_come_as_near_as_scipy(name: str) -> None:
 
 
 def test_seven_joints_come_as_near_as_scipy() -> None:
-    robot, count = seven_revolute(), 6
+    robot, count = seven_revolute(), times(3, 6)
     problem = hard_targets(robot, count, 6, PoseWeights(1.0, 0.2))
     solver = create_solver("cpu", robot)
     result = solver.solve_ik(problem)
