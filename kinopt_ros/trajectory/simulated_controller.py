@@ -116,7 +116,7 @@ class SimulatedController:
         self,
         joints: Sequence[str],
         start: Annotated[Float64, "n"],
-        drive_lag: float = 0.0,
+        drive_lag: float | Annotated[Float64, "n"] = 0.0,
         speed_scaling: float = 1.0,
         from_desired: bool = True,
     ) -> None:
@@ -124,7 +124,7 @@ class SimulatedController:
         Args:
             joints: their names.
             start: where they are, rad or m.
-            drive_lag: how far the joints are behind what the controller tells them, s.
+            drive_lag: how far the joints, or each of them, are behind what the controller tells them, s.
             speed_scaling: share of their speed with which motions are done.
             from_desired: parameter interpolate_from_desired_state: whether what replaces a motion begins where the
                 joints were told to be; else where they are measured.
@@ -195,7 +195,7 @@ class SimulatedController:
 
     def measured(self, now: int) -> JointsState:
         """Return where the joints are, and how they move, at a time that is not before the last one asked for."""
-        if self._drive.lag == 0.0:
+        if self._drive.exact:
             return self.state(now)
         self.drive_on(np.array([now]))
         return JointsState(self._drive.position, self._drive.velocity, np.zeros(len(self.joints)))
@@ -210,7 +210,9 @@ class SimulatedController:
 
     def _steps(self, before: int, now: int) -> Annotated[Int64, "K"]:
         """Return times from one to another at which drives are told where to be: what is long ago has no effect."""
-        since = min(max((now - before) / NANOSECONDS_PER_SECOND, 0.0), FORGOTTEN * self._drive.lag)
+        since = min(
+            max((now - before) / NANOSECONDS_PER_SECOND, 0.0), FORGOTTEN * float(self._drive.lags.max())
+        )
         back = np.linspace(since, 0.0, 1 + math.ceil(since / STEP)) * NANOSECONDS_PER_SECOND
         return np.asarray(now - back.round().astype(np.int64))
 
@@ -267,10 +269,14 @@ class SimulatedController:
                 )
 
 
-def check_faults(drive_lag: float, speed_scaling: float) -> None:
+def check_faults(drive_lag: float | Annotated[Float64, "n"], speed_scaling: float) -> None:
     """Raise InvalidRequestError if no controller can have these."""
-    if not 0.0 <= drive_lag <= LONGEST_LAG:
-        raise InvalidRequestError(f"drive_lag is {drive_lag:g}; allowed is 0 to {LONGEST_LAG:g} s")
+    lags = np.atleast_1d(drive_lag)
+    for lag in lags.tolist():
+        if not 0.0 <= lag <= LONGEST_LAG:
+            raise InvalidRequestError(f"drive_lag is {lag:g}; allowed is 0 to {LONGEST_LAG:g} s")
+    if lags.any() and not lags.all():
+        raise InvalidRequestError("drive_lag is 0 for some joints; allowed is 0 for all of them or for none")
     if not SLOWEST <= speed_scaling <= 1.0:
         raise InvalidRequestError(f"speed_scaling is {speed_scaling:g}; allowed is {SLOWEST:g} to 1")
 

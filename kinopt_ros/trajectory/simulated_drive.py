@@ -17,14 +17,16 @@ arms."""
 class SimulatedDrive:
     """Drives of n joints: lag x' = told - x. At an even velocity v the joints are lag v behind."""
 
-    def __init__(self, lag: float, start: Annotated[Float64, "n"]) -> None:
+    def __init__(self, lag: float | Annotated[Float64, "n"], start: Annotated[Float64, "n"]) -> None:
         """
         Args:
-            lag: time constant, s; 0: the joints are where they are told to be.
+            lag: time constant, s, of all joints or of each; 0 for all: they are where they are told to be.
             start: where they are, rad or m.
         """
-        self.lag = lag
-        """Time constant, s."""
+        self.lags = np.broadcast_to(np.asarray(lag, dtype=np.float64), len(start))
+        """Time constants, s."""
+        self.exact = not self.lags.any()
+        """Whether joints are where they are told to be."""
         self._told = np.array(start, dtype=np.float64)
         self.position = self._told.copy()
         """Where the joints are."""
@@ -32,7 +34,7 @@ class SimulatedDrive:
     @property
     def velocity(self) -> Annotated[Float64, "n"]:
         """How they move; only with a lag, as without one they do what they are told."""
-        return np.asarray((self._told - self.position) / self.lag)
+        return np.asarray((self._told - self.position) / self.lags)
 
     def follow(
         self, before: int, times: Annotated[Int64, "K"], told: Annotated[Float64, "K n"]
@@ -47,11 +49,11 @@ class SimulatedDrive:
         places = np.empty_like(told)
         for row, (time, aim) in enumerate(zip(times.tolist(), told, strict=True)):
             seconds = (time - before) / NANOSECONDS_PER_SECOND
-            if self.lag == 0.0:
+            if self.exact:
                 self.position = aim.copy()
             elif seconds > 0.0:
-                ahead = self.lag * (aim - self._told) / seconds
-                left = np.exp(-seconds / self.lag)
+                ahead = self.lags * (aim - self._told) / seconds
+                left = np.exp(-seconds / self.lags)
                 self.position = aim - ahead + (self.position - self._told + ahead) * left
             self._told, before = aim.copy(), time
             places[row] = self.position

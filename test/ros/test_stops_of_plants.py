@@ -27,6 +27,7 @@ HARDER = {
     "slider_95": 100.0,
     "slider_98": 100.0,
     "as_measured_noise": 20.0,
+    "as_measured_lag_5_filtered": 30.0,
     "repeats_200": 3.0,
 }
 """Accelerations of plants that pull harder for a moment: joint states that are far older than they say, stops that

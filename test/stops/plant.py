@@ -12,6 +12,10 @@ class Plant:
 
     drive_lag: float = 0.0
     """Time constant of drives, s."""
+    longest_lag: float = 0.0
+    """That of the last joint, where those of the others are evenly between; 0: all have the same."""
+    filters_velocities: float = 0.0
+    """Time constant with which the driver filters velocities, s."""
     speed_scaling: float = 1.0
     """Share of their speed with which its controller does motions."""
     from_desired: bool = True
@@ -89,6 +93,9 @@ PLANTS: dict[str, Plant] = {
         from_desired=False, drive_lag=0.01, way=(5 * MS, 40 * MS), state_way=(2 * MS, 40 * MS)
     ),
     "as_measured_noise": Plant(from_desired=False, drive_lag=0.01, noise=3e-4, velocity_noise=0.01),
+    "as_measured_lags_5_to_15": Plant(from_desired=False, drive_lag=0.005, longest_lag=0.015),
+    "as_measured_lag_5_filtered": Plant(from_desired=False, drive_lag=0.005, filters_velocities=0.020),
+    "lags_5_to_15": Plant(drive_lag=0.005, longest_lag=0.015),
     "lag_10_slider_95": Plant(drive_lag=0.010, speed_scaling=0.95),
     "lag_30_slider_80": Plant(drive_lag=0.030, speed_scaling=0.8),
 }

@@ -175,10 +175,16 @@ class World:
         """Motions that were published, and when."""
         self._ways, self._noise = (np.random.default_rng([*seed, k]) for k in (1, 2))
         self._controller = SimulatedController(
-            joints, start, plant.drive_lag, plant.speed_scaling, plant.from_desired
+            joints,
+            start,
+            np.linspace(plant.drive_lag, plant.longest_lag or plant.drive_lag, len(joints)),
+            plant.speed_scaling,
+            plant.from_desired,
         )
         self._lost = 0
         self._repeats_from: int | None = None
+        self._filtered = np.zeros(len(joints))
+        """The velocity that the driver says, if it filters them."""
         self._read: np.ndarray | None = None
         """What the driver has read last, if it misses cycles."""
         self._silent_until = 0
@@ -308,6 +314,10 @@ class World:
                 read = self._read if self._noise.random() < plant.misses else position
                 velocity = (read - self._read) * (1e9 / plant.period)
             position = self._read = read
+        if plant.filters_velocities:
+            share = min(1.0, plant.period / (1e9 * plant.filters_velocities))
+            self._filtered = self._filtered + share * (velocity - self._filtered)
+            velocity = self._filtered
         begin = self._repeats_from
         if begin is not None and begin <= now < begin + _REPEATED:
             position = self._repeated = position if self._repeated is None else self._repeated

@@ -10,6 +10,7 @@ from kinopt_ros.array import Float64, Int64
 from kinopt_ros.planning.servo.session import LAG
 from kinopt_ros.planning.servo.setup import ServoSetup
 from kinopt_ros.ros.robot.joint_states import RobotState
+from kinopt_ros.ros.robot.parameters import MOST_DELAY
 from kinopt_ros.trajectory.braking import MotionState
 from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND
 
@@ -33,10 +34,14 @@ _DELAYS = np.arange(0.001, LAG / NANOSECONDS_PER_SECOND, 0.001)
 _LAGS = np.arange(0.001, 0.041, 0.001)
 """Lags that drives of the first order may have, s. Those of more than that come to rest sooner if what they are told
 goes back to where they are."""
+_LAG_ERROR = 2e-3
+"""By how much a lag may be another one, s."""
 _LEAST_SINCE = 0.03
 """Least time between two measurements that say whether a lag is the same, s."""
 _EVERY, _COUNT = 0.002, 120
 """Time between the places that say where drives of the first order are, s, and their number."""
+_SAME = 3e-4
+"""Difference between positions that does not tell two lags apart, rad or m."""
 _WAS_ALIKE = 5e-3
 """As ALIKE, of what was measured up to 0.7 s before: no drive is exactly of the first order."""
 _KNOWN = 100_000_000
@@ -107,30 +112,85 @@ def time_in(
     (earlier, since), measures = _earlier(setup, state), _measures(setup, state)
     for family in (_delayed, _lagging) if measures or trusting else (_delayed,):
         lags, position, speeds = family(motion, seen)
-        away = setup.away(measured, position).max(axis=1)
-        best = int(np.argmin(away))
-        if away[best] > ALIKE or not _is_as_fast(speeds[best], setup, state):
+        away = setup.away(measured, position)
+        rows = _lags_of_each(away) if trusting else np.full(len(measured), np.argmin(away.max(axis=1)))
+        if _of(away, rows).max() > ALIKE:
+            continue
+        lag = float(lags[rows].max())
+        if not _is_as_fast(_of(speeds, rows), setup, state) and not (
+            trusting and _was_as_fast(motion, setup, state, seen)
+        ):
             continue
         if earlier is not None:  # one that is slowed down was less far behind
-            _, place, speed = (rows[best] for rows in family(motion, seen - since))
-            says = measures or _fastest(speed, setup) > _SLOWEST  # what stood then says nothing
-            alike = says and setup.away(earlier, place[None]).max() <= ALIKE
+            _, place, speed = family(motion, seen - since)
+            says = measures or _fastest(_of(speed, rows), setup) > _SLOWEST  # what stood then says nothing
+            alike = says and setup.away(earlier, _of(place, rows)).max() <= ALIKE
         else:
             alike = family is _delayed
-        if alike and not (trusting and _was_else(motion, setup, state, seen, family, best)):
-            return seen - round(float(lags[best]) * NANOSECONDS_PER_SECOND)
+        if alike and not (trusting and _was_else(motion, setup, state, seen, family, rows)):
+            return seen - round(lag * NANOSECONDS_PER_SECOND)
     return None
 
 
-def _was_else(
-    motion: Told, setup: ServoSetup, state: RobotState, seen: int, family: "_Kind", row: int
+def _lags_of_each(away: Annotated[Float64, "L n"]) -> Annotated[Int64, "n"]:
+    """Return the lag (its row) of each joint, by how far it is from where each lag would have it, rad or m: that of all
+    of them, or one as near to that as its drive, which may lag by another one, allows."""
+    together = int(np.argmin(away.max(axis=1)))
+    distance = np.abs(np.arange(len(away)) - together)[:, None]
+    near = away <= away.min(axis=0) + _SAME
+    return np.asarray(np.where(near, distance, len(away)).argmin(axis=0))
+
+
+def _of(values: Annotated[Float64, "L n"], rows: Annotated[Int64, "n"]) -> Annotated[Float64, "n"]:
+    """Return the value of each joint in its own row."""
+    return np.asarray(values[rows, np.arange(len(rows))])
+
+
+def _was_as_fast(motion: Told, setup: ServoSetup, state: RobotState, seen: int) -> bool:
+    """Check whether joints are measured to be as fast as they were to be at another moment lately: drives that are not
+    of the first order, and velocities that a driver filters, say so while joints get faster or slower.
+
+    So does a speed slider, which has slowed them down since the motion came: not where that explains how far they are
+    behind, and were before. Arguments as of ``time_in``, and when they were measured.
+    """
+    lags, position, speeds = _delayed(motion, seen)
+    row = int(np.argmin(setup.away(state.q[setup.variables], position).max(axis=1)))
+    slower = 1.0 - share_of(speeds[row], setup, state, _SLOWEST_OF_ALL)
+    begun = (seen - motion.start) / NANOSECONDS_PER_SECOND
+    least, most = slower * begun - _LAG_ERROR, slower * (begun + MOST_DELAY) + _LAG_ERROR
+    if np.isnan(slower) or (
+        least <= lags[row] <= most and _was_slower(motion, setup, state, seen, slower, lags[row])
+    ):
+        return False
+    return any(_is_as_fast(speed, setup, state) for speed in speeds)
+
+
+def _was_slower(
+    motion: Told, setup: ServoSetup, state: RobotState, seen: int, slower: float, lag: float
 ) -> bool:
-    """Check whether joints were not behind by the same lag (a row of its family) for as long as is known: where a speed
-    slider slows them down they fall behind more and more."""
+    """Check whether joints may have fallen behind by a share of the time (``slower``) for as long as is known, to where
+    they are behind by a lag, s."""
+    since, places = state.past(setup.variables)
+    told = seen - _nanoseconds(since) >= motion.start + _KNOWN
+    behind = np.maximum(lag - slower * since[told], 0.0)
+    wanted = motion.at_all(seen - _nanoseconds(since[told] + behind))[0]
+    return bool((setup.away(places[told], wanted) <= _WAS_ALIKE).all())
+
+
+def _was_else(
+    motion: Told,
+    setup: ServoSetup,
+    state: RobotState,
+    seen: int,
+    family: "_Kind",
+    rows: Annotated[Int64, "n"],
+) -> bool:
+    """Check whether joints were not behind by the same lags (rows of their family) for as long as is known: where a
+    speed slider slows them down they fall behind more and more."""
     since, places = state.past(setup.variables)
     told = seen - _nanoseconds(since) >= motion.start + _KNOWN
     errors = _lag_errors(motion, setup, since[told], places[told], seen, family)
-    return any(bool(error[row] > _WAS_ALIKE) for error in errors)
+    return any(bool(_of(error, rows).max() > _WAS_ALIKE) for error in errors)
 
 
 def least_lag_error(
@@ -153,7 +213,7 @@ def least_lag_error(
     """
     kinds = ((_delayed, _DELAYS), (_lagging_by_any, _ANY_LAGS))
     errors = [
-        np.max(_lag_errors(motion, setup, since, places, seen, kind), axis=0)[lags <= most].min()
+        np.max(_lag_errors(motion, setup, since, places, seen, kind), axis=(0, 2))[lags <= most].min()
         for kind, lags in kinds
     ]
     return float(min(errors))
@@ -166,13 +226,12 @@ def _lag_errors(
     places: Annotated[Float64, "K n"],
     seen: int,
     family: "_Kind",
-) -> list[Annotated[Float64, "L"]]:
+) -> list[Annotated[Float64, "L n"]]:
     """Return how far joints were at each of K times from where each lag of a family would have had them, rad or m;
     arguments as of ``least_lag_error``."""
     times = seen - _nanoseconds(since)
     return [
-        setup.away(place, family(motion, int(time))[1]).max(axis=1)
-        for place, time in zip(places, times, strict=True)
+        setup.away(place, family(motion, int(time))[1]) for place, time in zip(places, times, strict=True)
     ]
 
 
