@@ -67,6 +67,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         rclpy.spin(node)
     except (KeyboardInterrupt, ExternalShutdownException):
         pass
+    except RuntimeError:  # what rclpy raises of a callback in whose midst Ctrl-C ends ROS
+        if rclpy.ok():
+            raise
     finally:
         node.destroy_node()
         rclpy.try_shutdown()
