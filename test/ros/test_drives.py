@@ -12,6 +12,7 @@ from kinopt_ros.planning.servo.commanded import Commanded
 from kinopt_ros.planning.servo.setup import ServoSetup, servo_setup
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.ros.motion.drives import is_there, time_in
+from kinopt_ros.ros.motion.published import ToldMotion
 from kinopt_ros.ros.robot import joint_states
 from kinopt_ros.ros.robot.joint_states import JointStates, RobotState
 from kinopt_ros.trajectory.braking import MotionState
@@ -43,7 +44,7 @@ def a_motion() -> Commanded:
     return Commanded(point_to_point(ARM, PANDA.default_q[:7], goal, *limits), NOW, NOW, NOW)
 
 
-def done_by(motion: Commanded, drive_lag: float, speed_scaling: float) -> SimulatedController:
+def done_by(motion: Commanded, drive_lag: float | np.ndarray, speed_scaling: float) -> SimulatedController:
     controller = SimulatedController(ARM, PANDA.default_q[:7], drive_lag, speed_scaling)
     given = motion.trajectory
     rows = zip(given.nanoseconds.tolist(), given.position, given.velocity, given.acceleration, strict=True)
@@ -68,6 +69,56 @@ def test_drives_of_the_first_order_are_in_time(lag: float) -> None:
         now = NOW + round(share * (motion.end - NOW))
         state = measured(done_by(motion, lag, 1.0).measured, now)
         assert time_in(motion, setup, state, now) is not None, share
+
+
+def test_drives_that_lag_by_different_times_are_in_time_for_who_trusts_them() -> None:
+    """A controller that sets back jerked them by up to 590 times a limit of acceleration."""
+    motion, setup = a_motion(), a_setup()
+    usually = []
+    for share in SHARES:
+        now = NOW + round(share * (motion.end - NOW))
+        state = measured(done_by(motion, np.linspace(0.003, 0.03, 7), 1.0).measured, now)
+        assert time_in(motion, setup, state, now, trusting=True) is not None, share
+        usually.append(time_in(motion, setup, state, now))
+    assert None in usually
+
+
+@pytest.mark.parametrize("late", [10_000_000, 20_000_000])
+def test_velocities_that_a_driver_filters_are_in_time_for_who_trusts_them(late: int) -> None:
+    motion, setup = a_motion(), a_setup()
+    robot = done_by(motion, 0.005, 1.0)
+
+    def filtered(time: int) -> SimpleNamespace:
+        before = motion.at(time - 5_000_000 - late)
+        return SimpleNamespace(position=robot.measured(time).position, velocity=before.velocity)
+
+    usually = []
+    for share in SHARES[2:]:  # before, it may be a speed slider
+        robot = done_by(motion, 0.005, 1.0)
+        now = NOW + round(share * (motion.end - NOW))
+        state = measured(filtered, now)
+        assert time_in(motion, setup, state, now, trusting=True) is not None, share
+        usually.append(time_in(motion, setup, state, now))
+    assert None in usually
+
+
+@pytest.mark.parametrize("scaling", [0.8, 0.9, 0.95])
+@pytest.mark.parametrize("after", [None, 10**8, 10**9, 3 * 10**9])
+def test_a_speed_slider_is_not_in_time_for_who_trusts_drives(after: int | None, scaling: float) -> None:
+    """It counts from the last motion: in one after another it was taken for a lag, and jumped by up to 39 mrad."""
+    motion, setup = a_motion(), a_setup()
+    told: Commanded | ToldMotion = motion
+    if after is not None:
+        limits = (getattr(PANDA.limits, name)[:7] for name in ("velocity", "acceleration", "jerk"))
+        before = point_to_point(ARM, PANDA.default_q[:7] - 0.3, PANDA.default_q[:7], *limits)
+        start = NOW - after - round(1e9 * before.duration)
+        told = ToldMotion([Commanded(before, start, start, start), motion])
+    for share in np.linspace(0.05, 1.0, 50).tolist():
+        now = NOW + round(share * (motion.end - NOW))
+        robot = done_by(motion, 0.0, scaling)
+        beside = np.abs(robot.state(now).position - motion.at(now).position).max()
+        got = time_in(told, setup, measured(robot.state, now), now, trusting=True)
+        assert beside <= MOST_BESIDE or got is None, (beside, share)
 
 
 @pytest.mark.parametrize("lag", [0.02, 0.04])

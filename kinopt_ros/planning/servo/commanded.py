@@ -34,6 +34,11 @@ class Commanded:
         return self.start + self.trajectory.nanoseconds
 
     @property
+    def last_start(self) -> int:
+        """``start``; of several motions, one after the other, that of the last one."""
+        return self.start
+
+    @property
     def end(self) -> int:
         """Time at which it is at rest, ns of the clock."""
         return int(self.times[-1])

@@ -72,6 +72,10 @@ class Told(Protocol):
     def start(self) -> int:
         """When it begins, ns."""
 
+    @property
+    def last_start(self) -> int:
+        """When the last of them begins, ns."""
+
     def at(self, time: int) -> MotionState:
         """As of ``Commanded``."""
 
@@ -156,7 +160,7 @@ def _was_as_fast(motion: Told, setup: ServoSetup, state: RobotState, seen: int) 
     lags, position, speeds = _delayed(motion, seen)
     row = int(np.argmin(setup.away(state.q[setup.variables], position).max(axis=1)))
     slower = 1.0 - share_of(speeds[row], setup, state, _SLOWEST_OF_ALL)
-    begun = (seen - motion.start) / NANOSECONDS_PER_SECOND
+    begun = (seen - motion.last_start) / NANOSECONDS_PER_SECOND
     least, most = slower * begun - _LAG_ERROR, slower * (begun + MOST_DELAY) + _LAG_ERROR
     if np.isnan(slower) or (
         least <= lags[row] <= most and _was_slower(motion, setup, state, seen, slower, lags[row])
@@ -168,10 +172,10 @@ def _was_as_fast(motion: Told, setup: ServoSetup, state: RobotState, seen: int) 
 def _was_slower(
     motion: Told, setup: ServoSetup, state: RobotState, seen: int, slower: float, lag: float
 ) -> bool:
-    """Check whether joints may have fallen behind by a share of the time (``slower``) for as long as is known, to where
-    they are behind by a lag, s."""
+    """Check whether joints may have fallen behind by a share of the time (``slower``) since their motion came, as far
+    as is known, to where they are behind by a lag, s."""
     since, places = state.past(setup.variables)
-    told = seen - _nanoseconds(since) >= motion.start + _KNOWN
+    told = seen - _nanoseconds(since) >= motion.last_start + _KNOWN
     behind = np.maximum(lag - slower * since[told], 0.0)
     wanted = motion.at_all(seen - _nanoseconds(since[told] + behind))[0]
     return bool((setup.away(places[told], wanted) <= _WAS_ALIKE).all())

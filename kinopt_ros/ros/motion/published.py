@@ -145,6 +145,11 @@ class ToldMotion:
         """As of ``Commanded``."""
         return self._starts[0]
 
+    @property
+    def last_start(self) -> int:
+        """When the last of them begins, ns."""
+        return self._starts[-1]
+
     def at(self, time: int) -> MotionState:
         """As of ``Commanded``."""
         return self._motions[max(bisect_right(self._starts, time) - 1, 0)].at(time)
