@@ -86,7 +86,6 @@ def test_drives_that_lag_by_different_times_are_in_time_for_who_trusts_them() ->
 @pytest.mark.parametrize("late", [10_000_000, 20_000_000])
 def test_velocities_that_a_driver_filters_are_in_time_for_who_trusts_them(late: int) -> None:
     motion, setup = a_motion(), a_setup()
-    robot = done_by(motion, 0.005, 1.0)
 
     def filtered(time: int) -> SimpleNamespace:
         before = motion.at(time - 5_000_000 - late)

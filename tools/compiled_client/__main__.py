@@ -17,7 +17,8 @@ from interface_packages import BuildError, provide
 
 from kinopt_ros.array import Float64
 from kinopt_ros.bench.machine import machine
-from kinopt_ros.ros.client.client import Client
+from kinopt_ros.errors import KinoptError
+from kinopt_ros.ros.client.client import Client, NodeTimeoutError
 from kinopt_ros.ros.client.isolation import isolate
 from kinopt_ros.ros.client.process import NodeProcess
 from kinopt_ros.ros.robot.bundled import bundled_parameters
@@ -38,7 +39,7 @@ def main() -> int:
         provide()
         with tempfile.TemporaryDirectory(prefix="kinopt_client_") as folder:
             times, codes = _measure(Path(folder), args.calls)
-    except (BuildError, ClientError) as error:
+    except (BuildError, ClientError, KinoptError, NodeTimeoutError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     trigger, compute_ik = np.quantile(times, (0.5, 0.99), axis=0).T * 1e3

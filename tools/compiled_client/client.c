@@ -52,14 +52,16 @@ static double asked(rcl_client_t *client, rcl_wait_set_t *set, const void *reque
   double start = seconds();
   int64_t number;
   done(rcl_send_request(client, request, &number), "sending a request");
-  rmw_request_id_t answered;
-  do {
+  for (;;) {
     done(rcl_wait_set_clear(set), "waiting");
     done(rcl_wait_set_add_client(set, client, NULL), "waiting");
     done(rcl_wait(set, RCL_S_TO_NS(PATIENCE_S)), "waiting for a response");
-    done(rcl_take_response(client, &answered, response), "taking a response");
-  } while (answered.sequence_number != number);
-  return seconds() - start;
+    rmw_request_id_t answered;
+    rcl_ret_t taken = rcl_take_response(client, &answered, response);
+    if (taken == RCL_RET_CLIENT_TAKE_FAILED) continue; /* it was another client's */
+    done(taken, "taking a response");
+    if (answered.sequence_number == number) return seconds() - start;
+  }
 }
 
 static void read_name(FILE *file, rosidl_runtime_c__String *name) {

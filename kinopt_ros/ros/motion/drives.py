@@ -120,7 +120,6 @@ def time_in(
         rows = _lags_of_each(away) if trusting else np.full(len(measured), np.argmin(away.max(axis=1)))
         if _of(away, rows).max() > ALIKE:
             continue
-        lag = float(lags[rows].max())
         if not _is_as_fast(_of(speeds, rows), setup, state) and not (
             trusting and _was_as_fast(motion, setup, state, seen)
         ):
@@ -132,7 +131,7 @@ def time_in(
         else:
             alike = family is _delayed
         if alike and not (trusting and _was_else(motion, setup, state, seen, family, rows)):
-            return seen - round(lag * NANOSECONDS_PER_SECOND)
+            return seen - round(float(lags[rows].max()) * NANOSECONDS_PER_SECOND)
     return None
 
 

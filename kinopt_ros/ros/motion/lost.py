@@ -54,10 +54,10 @@ def slows_down_in(
         _AS_FAST * np.abs(brake.trajectory.velocity[0]), _HARDLY * setup.unscaled.velocity
     )
     slow = ((away <= tolerance) & (off <= alike)).all(axis=1)
-    return bool((slow | _came_along(brake, setup, state, times, away)).any())
+    return bool((slow | _was_in_it(brake, setup, state, times, away)).any())
 
 
-def _came_along(
+def _was_in_it(
     brake: Commanded,
     setup: ServoSetup,
     state: RobotState,
