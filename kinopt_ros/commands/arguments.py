@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kinopt_ros.errors import InvalidRequestError, RobotDescriptionError, quoted
+from kinopt_ros.errors import InvalidRequestError, RobotDescriptionError, SolverUnavailableError, quoted
 from kinopt_ros.files import is_file
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import load_robot
@@ -30,6 +30,15 @@ def robot_of(args: argparse.Namespace) -> RobotModel:
     if args.srdf is not None and not is_file(args.srdf):
         raise RobotDescriptionError(f"there is no SRDF file {quoted(args.srdf)}")
     return load_robot(args.robot, srdf=args.srdf)
+
+
+def require_ros() -> None:
+    """Raise SolverUnavailableError, which says what to install or build, where the node cannot run."""
+    from kinopt_ros.ros.main import missing
+
+    remedy = missing()
+    if remedy is not None:
+        raise SolverUnavailableError(remedy)
 
 
 def joint_values(option: str, given: Sequence[str]) -> dict[str, float]:

@@ -21,8 +21,7 @@ from kinopt_ros.bench.table import print_table
 from kinopt_ros.bench.trajectory import command as trajectory
 from kinopt_ros.bench.verify import soak
 from kinopt_ros.commands import bench_load
-from kinopt_ros.commands.arguments import add_json, plain, print_json
-from kinopt_ros.errors import SolverUnavailableError
+from kinopt_ros.commands.arguments import add_json, plain, print_json, require_ros
 from kinopt_ros.robot.sources import robot_names
 
 ARMS = {
@@ -139,11 +138,7 @@ def _all(args: argparse.Namespace) -> int:
 
 
 def _measure_ros(calls: int, batch: int) -> dict[str, Any]:
-    from kinopt_ros.ros.main import missing
-
-    remedy = missing()
-    if remedy is not None:
-        raise SolverUnavailableError(remedy)
+    require_ros()
     from kinopt_ros.bench.node.requests import measure
 
     return measure(calls, batch)

@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from kinopt_ros.commands.arguments import add_json, print_json
-from kinopt_ros.errors import MissingPackageError, SolverUnavailableError
+from kinopt_ros.commands.arguments import add_json, print_json, require_ros
+from kinopt_ros.errors import MissingPackageError
 
 _OUTCOMES = ("right", "wrong", "lost", "refused", "unsolved")
 _NEEDED_WIDTH = 130
@@ -62,11 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Measure and print; return 0 if no answer was lost or wrong, else 2."""
-    from kinopt_ros.ros.main import missing
-
-    remedy = missing()
-    if remedy is not None:
-        raise SolverUnavailableError(remedy)
+    require_ros()
     if args.moveit:
         return _moveit(args)
     if args.disturb:

@@ -2,7 +2,7 @@
 
 import argparse
 
-from kinopt_ros.errors import SolverUnavailableError
+from kinopt_ros.commands.arguments import require_ros
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -12,11 +12,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command; return 0 if the motion was published and verified."""
-    from kinopt_ros.ros.main import missing
-
-    remedy = missing()
-    if remedy is not None:
-        raise SolverUnavailableError(remedy)
+    require_ros()
     from kinopt_ros.ros.client.demo import run as run_demo
 
     return run_demo(once=args.once)

@@ -72,6 +72,8 @@ def run(args: argparse.Namespace) -> int:
         if args.nearest:
             raise InvalidRequestError("--nearest goes with one pose, not with --demo")
         return updown.run(args, robot)
+    if args.display:
+        raise InvalidRequestError("--display goes with --demo updown")
     if args.xyz is None:
         raise InvalidRequestError("give a position by --xyz X Y Z, or --demo updown")
     solver = create_solver(args.solver, robot)

@@ -2,6 +2,8 @@
 
 import argparse
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from statistics import median
 from typing import Any
 
@@ -10,12 +12,12 @@ from rich.console import Console
 from rich.markup import escape
 
 from kinopt_ros.array import Float64
-from kinopt_ros.commands.arguments import print_json
+from kinopt_ros.commands.arguments import print_json, require_ros
 from kinopt_ros.errors import InvalidRequestError
 from kinopt_ros.kinematics.forward import chain_pose
 from kinopt_ros.problems.builder import ik_problem
 from kinopt_ros.problems.chains import resolve_chain
-from kinopt_ros.robot.chain import chain_between
+from kinopt_ros.robot.chain import KinematicChain, chain_between
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.states import named_configuration
 from kinopt_ros.solvers.registry import create_solver
@@ -34,6 +36,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--period", type=float, default=2.0, metavar="S", help="of --demo, between targets (2)"
     )
+    parser.add_argument(
+        "--display",
+        action="store_true",
+        help="of --demo, publish each motion on display_planned_path, which rviz plays (needs ROS and moveit_msgs)",
+    )
 
 
 def run(args: argparse.Namespace, robot: RobotModel) -> int:
@@ -44,32 +51,9 @@ def run(args: argparse.Namespace, robot: RobotModel) -> int:
         if not 0.0 <= getattr(args, name) < float("inf"):
             raise InvalidRequestError(f"--{name} is {getattr(args, name)}; allowed is 0 or more")
     base, tip, _ = resolve_chain(robot, args.group, args.base, args.tip)
-    state = robot.default_q if args.seed_state is None else named_configuration(robot, args.seed_state)
-    chain = chain_between(robot, base, tip)
-    start = chain_pose(chain, state[chain.variables])
     console = Console(quiet=args.json)
-    solver = create_solver(args.solver, robot)
-    solver.warm_up()
-    console.print(
-        escape(f"{robot.name}: {tip} up and down by {args.amplitude:g} m in {base}, {args.cycles} cycles")
-    )
-    steps = []
-    q = state.copy()
-    for number in range(2 * args.cycles):
-        if number and args.period:
-            time.sleep(args.period)
-        target = start.copy()
-        target[2, 3] += args.amplitude * (1.0 if number % 2 == 0 else -1.0)
-        step, q = _step(args, robot, solver, target, q)
-        steps.append(step)
-        shown = (
-            f"[green]Success[/] off by {step['position_error_m']:.1e} m, {step['orientation_error_rad']:.1e} rad, "
-            f"{step['iterations']} iterations, {1e3 * step['solve_time_s']:.2f} ms"
-            if step["status"] == "SUCCESS"
-            else f"[red]Failed[/] {escape(step['message'])}"
-        )
-        console.print(f"{number + 1:4d} {'up  ' if number % 2 == 0 else 'down'} {shown}", highlight=False)
-    solver.close()
+    with _display(args, robot) as show:
+        steps = _go(args, robot, chain_between(robot, base, tip), console, show)
     solved = [step for step in steps if step["status"] == "SUCCESS"]
     summary = {
         "targets": len(steps),
@@ -90,6 +74,57 @@ def run(args: argparse.Namespace, robot: RobotModel) -> int:
             soft_wrap=True,
         )
     return 0 if len(solved) == len(steps) else 2
+
+
+@contextmanager
+def _display(args: argparse.Namespace, robot: RobotModel) -> Iterator[Any]:
+    """Yield what shows a motion in rviz, or None."""
+    if not args.display:
+        yield None
+        return
+    require_ros()
+    from kinopt_ros.ros.client.path_display import path_display
+
+    with path_display(robot) as show:
+        yield show
+
+
+def _go(
+    args: argparse.Namespace, robot: RobotModel, chain: KinematicChain, console: Console, show: Any
+) -> list[dict[str, Any]]:
+    """Solve all targets, and say what became of each; return their records."""
+    state = robot.default_q if args.seed_state is None else named_configuration(robot, args.seed_state)
+    start = chain_pose(chain, state[chain.variables])
+    solver = create_solver(args.solver, robot)
+    solver.warm_up()
+    console.print(
+        escape(
+            f"{robot.name}: {chain.tip_link} up and down by {args.amplitude:g} m in {chain.base_link}, {args.cycles} cycles"
+        )
+    )
+    steps = []
+    q = state.copy()
+    for number in range(2 * args.cycles):
+        if number and args.period:
+            time.sleep(args.period)
+        target = start.copy()
+        target[2, 3] += args.amplitude * (1.0 if number % 2 == 0 else -1.0)
+        step, following = _step(args, robot, solver, target, q)
+        steps.append(step)
+        if show is not None:
+            step["not_displayed"] = show(q, following, chain.variables)
+        q = following
+        shown = (
+            f"[green]Success[/] off by {step['position_error_m']:.1e} m, {step['orientation_error_rad']:.1e} rad, "
+            f"{step['iterations']} iterations, {1e3 * step['solve_time_s']:.2f} ms"
+            if step["status"] == "SUCCESS"
+            else f"[red]Failed[/] {escape(step['message'])}"
+        )
+        if step.get("not_displayed"):
+            shown += f", not displayed: {escape(step['not_displayed'])}"
+        console.print(f"{number + 1:4d} {'up  ' if number % 2 == 0 else 'down'} {shown}", highlight=False)
+    solver.close()
+    return steps
 
 
 def _step(

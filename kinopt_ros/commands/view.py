@@ -1,13 +1,14 @@
 """`kinopt view`: the robot in a browser, to drag."""
 
 import argparse
+import os
 import signal
 import sys
 import threading
 from contextlib import ExitStack
 
-from kinopt_ros.commands.arguments import robot_of
-from kinopt_ros.errors import InvalidRequestError, SolverUnavailableError
+from kinopt_ros.commands.arguments import require_ros, robot_of
+from kinopt_ros.errors import InvalidRequestError
 from kinopt_ros.scene.files import load_scene
 from kinopt_ros.scene.scene import EMPTY_SCENE
 from kinopt_ros.solvers.registry import AUTO
@@ -16,6 +17,8 @@ from kinopt_ros.viewer.server import HOST, PORT
 _SWITCH_SECONDS = 5e-4
 """Time after which a thread lets another one run: whoever drags must not wait for a plan."""
 _DEFAULT = "panda"
+_NICE = 5
+"""How much other processes go before the page where a node runs: the robot does not wait for what is drawn."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -76,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
             signal.signal(signal.SIGTERM, lambda *_: ended.set())
         link, text = None, None
         if args.node is not None or args.simulate:
-            _require_ros()
+            require_ros()
             from kinopt_ros.ros.client.view import beside, simulated
 
             if args.simulate and args.srdf is not None:
@@ -90,6 +93,8 @@ def run(args: argparse.Namespace) -> int:
             args.robot = args.robot or _DEFAULT
             robot = robot_of(args)
         scene = load_scene(args.scene, robot) if args.scene else EMPTY_SCENE
+        if link is not None:
+            os.nice(_NICE)  # of this thread and those that it starts, as Linux has it: the link's go on as before
         session = Session(robot, group=args.group, tips=args.tip, solver=args.solver, scene=scene)
         server = start_server(args.host, args.port)
         page = Page(server, session, looks_of(robot, text), args.robot or robot.name, args.srdf)
@@ -102,11 +107,3 @@ def run(args: argparse.Namespace) -> int:
         except KeyboardInterrupt:
             return 0
     return 0
-
-
-def _require_ros() -> None:
-    from kinopt_ros.ros.main import missing
-
-    remedy = missing()
-    if remedy is not None:
-        raise SolverUnavailableError(remedy)

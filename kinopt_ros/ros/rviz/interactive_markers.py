@@ -32,7 +32,7 @@ from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.robot.loader import LoadedRobot
 from kinopt_ros.ros.robot.marker_tips import Mode, chosen_tips
 from kinopt_ros.ros.rviz.asking import CLIENT, Asking
-from kinopt_ros.ros.rviz.display import planned_path_display
+from kinopt_ros.ros.rviz.display import offered_display
 from kinopt_ros.ros.rviz.drawing import Drawing
 from kinopt_ros.ros.rviz.execution import Executions
 from kinopt_ros.ros.rviz.menu import Action, Asked, Entry, menu_of
@@ -112,7 +112,7 @@ class InteractiveMarkers:
             self._drawing,
             Asking(serving, "solve_ik", SolveIK.Response, tasks["solve_ik"]),
             Asking(trajectories, "plan_trajectory", PlanTrajectory.Response, tasks["plan_trajectory"]),
-            planned_path_display(node),
+            offered_display(node),
             self._log,
         )
         self._output = output

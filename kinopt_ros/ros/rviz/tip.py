@@ -37,6 +37,7 @@ from kinopt_ros.ros.robot.marker_tips import Mode
 from kinopt_ros.ros.robot.tips import tip_of
 from kinopt_ros.ros.rviz.asking import Asking
 from kinopt_ros.ros.rviz.controls import tip_marker
+from kinopt_ros.ros.rviz.display import Display
 from kinopt_ros.ros.rviz.drawing import Drawing
 from kinopt_ros.ros.rviz.execution import ShownMotion
 from kinopt_ros.status import Status
@@ -79,8 +80,8 @@ class Bench:
     drawing: Drawing
     solving: Asking
     planning: Asking
-    display: Callable[[LoadedRobot, Any, Annotated[Float64, "nq"]], None]
-    """Shows a plan that begins in a configuration as MoveIt's users know it."""
+    display: Display
+    """Shows a plan as MoveIt's users know it."""
     say: Callable[[str], None]
     """Logs a sentence, not too often."""
 
@@ -450,7 +451,7 @@ class TipMarker:
         if motion is None:
             self._bench.say(f"{self.name}: {sentence}")
         else:
-            self._bench.display(self.loaded, motion.message, motion.asked.problem.start)
+            self._bench.display(self.loaded.model, motion.message, motion.asked.problem.start)
 
     def _plan_drawn(self, motion: ShownMotion) -> dict[str, Sequence[Marker]]:
         """Return what is drawn of a plan."""
