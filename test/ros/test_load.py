@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.thorough import times
 
 from kinopt_msgs.msg import Status as StatusMsg
 from kinopt_msgs.srv import ApplyScene, ComputeFK, SolveIK
@@ -84,7 +85,18 @@ DISTURBING = {"scene", "motion", "move_action", "description", "parameters", "ta
 
 def test_the_node_under_load_and_disturbed(moveit: object) -> None:
     """Where Pinocchio is missing, without disturbances."""
-    command = [sys.executable, "-m", "kinopt_ros.cli", "bench", "load", "--clients", "6", "--duration", "4"]
+    seconds = str(times(2, 4))
+    command = [
+        sys.executable,
+        "-m",
+        "kinopt_ros.cli",
+        "bench",
+        "load",
+        "--clients",
+        "6",
+        "--duration",
+        seconds,
+    ]
     disturbed = find_spec("pinocchio") is not None
     command += [*(["--disturb"] if disturbed else []), "--rate", "5", "--json"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)

@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 import pytest
+from support.thorough import times
 
 from kinopt_ros.bench.node import moveit_load
 from kinopt_ros.bench.node.moveit_load import answered_all, measure_moveit
@@ -14,7 +15,7 @@ from kinopt_ros.ros.client.client import NodeTimeoutError
 pytest.importorskip("coal")
 pytestmark = pytest.mark.timeout(1200)  # a compiler may be at work on a new and busy machine
 
-SECONDS = float(os.environ.get("KINOPT_RANDOM_SECONDS", "6"))
+SECONDS = float(os.environ.get("KINOPT_RANDOM_SECONDS", times(3, 6)))
 SEED = 4
 MORE_MEMORY = 300.0
 """By how much the node may grow in that time, MiB: solvers are prepared and shapes kept meanwhile."""

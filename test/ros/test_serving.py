@@ -68,7 +68,7 @@ def busy(start_shared_node: StartNode, panda_parameters: dict[str, object]) -> C
 
 
 def test_a_quick_request_does_not_wait_for_slow_ones(client: Client) -> None:
-    for timeout in (8.0, 40.0):  # on a busy machine quick requests may take longer than the first
+    for timeout in (4.0, 40.0):  # on a busy machine quick requests may take longer than the first
         slow = [client.send("solve_ik", hard(3000, timeout=timeout)) for _ in range(3)]
         client.spin(0.3)
         for i in range(10):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from support.arm_objectives import JOINTS, asked, held, margin, place, together, weighed
 from support.optimality import Formulas, lagrangian_gradient, slsqp
+from support.thorough import times
 
 from kinopt_ros.costs.alignment import Alignment
 from kinopt_ros.costs.link_pose import LinkPose
@@ -55,10 +56,11 @@ def test_a_higher_weight_of_manipulability_does_not_lower_the_index(
 def test_against_slsqp(
     shared: SharedMaker, arm: RobotModel, make: Callable[[np.random.Generator], Objective]
 ) -> None:
-    """Of six problems none is above the best of six starts of SLSQP by more than 1e-6, and all that hold are stationary
+    """Of problems none is above the best of six starts of SLSQP by more than 1e-6, and all that hold are stationary
     to 1e-5, but where a limit's edge is."""
     near, stationary, holding = 0, 0, 0
-    for seed in range(6):
+    count = times(3, 6)
+    for seed in range(count):
         problem = asked(arm, make, seed)
         result = shared(arm).solve_objective(problem)
         theirs, _ = slsqp(arm, problem, 6, seed)
@@ -69,7 +71,7 @@ def test_against_slsqp(
         near += Formulas(arm, problem).value(result.best[0]) <= theirs + 1e-6
         gradient, scale = lagrangian_gradient(arm, problem, result)
         stationary += bool(np.abs(gradient).max() < 1e-5 * scale)
-    assert holding >= 5
+    assert holding >= count - 1
     assert near == holding
     assert stationary >= holding - 1
 
