@@ -99,7 +99,8 @@ def _go(
     solver.warm_up()
     console.print(
         escape(
-            f"{robot.name}: {chain.tip_link} up and down by {args.amplitude:g} m in {chain.base_link}, {args.cycles} cycles"
+            f"{robot.name}: {chain.tip_link} up and down by {args.amplitude:g} m in {chain.base_link}, "
+            f"{args.cycles} cycles"
         )
     )
     steps = []

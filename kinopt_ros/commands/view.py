@@ -94,7 +94,8 @@ def run(args: argparse.Namespace) -> int:
             robot = robot_of(args)
         scene = load_scene(args.scene, robot) if args.scene else EMPTY_SCENE
         if link is not None:
-            os.nice(_NICE)  # of this thread and those that it starts, as Linux has it: the link's go on as before
+            # On Linux of this thread and those that it starts: the link's go on as before.
+            os.nice(_NICE)
         session = Session(robot, group=args.group, tips=args.tip, solver=args.solver, scene=scene)
         server = start_server(args.host, args.port)
         page = Page(server, session, looks_of(robot, text), args.robot or robot.name, args.srdf)

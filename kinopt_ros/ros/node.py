@@ -96,7 +96,7 @@ class KinoptNode(ManagedNode):
         self._shared = Context(
             self,
             self._loader,
-            JointStates(),
+            JointStates(self._simulated_time),
             Frames(self, scene.of),
             scene,
             publish_scene=lambda: self._scene.publish(),
@@ -463,6 +463,10 @@ class KinoptNode(ManagedNode):
             return
         self.get_logger().error(sentence)
         self._reports.publish(MotionReport(status=error_message(error)))
+
+    def _simulated_time(self) -> int | None:
+        clock: Any = self.get_clock()
+        return int(clock.now().nanoseconds) if clock.ros_time_is_active else None
 
     def _report_scene(self, sentence: str) -> None:
         self.get_logger().warning(f"scene: {sentence}")

@@ -60,6 +60,22 @@ def _second_stop(world: World, running: MotionRun, random: np.random.Generator) 
     return began
 
 
+def _in_the_next(world: World, running: MotionRun, random: np.random.Generator) -> int:
+    """An emergency stop in the next motion, of other joints, soon after this one has ended."""
+    del running
+    first = world.output.published[-1]
+    seconds = (first.end - first.start) / 1e9 / world.plant.speed_scaling
+    world.time.pass_until(first.start + world.plant.late + round(1e9 * seconds))
+    world.pass_ms(random.uniform(100.0, 400.0))
+    motion = world.onward(random)
+    world.move(motion)
+    begin = world.output.published[-1].start + world.plant.late
+    after = min(random.uniform(0.05, 0.4), 0.97 * motion.duration / world.plant.speed_scaling)
+    world.time.pass_until(begin + round(1e9 * after))
+    world.emergency(True)
+    return world.time.now
+
+
 SCENARIOS: dict[str, Scenario] = {
     "emergency": _emergency,
     "cancel": _cancel,
@@ -67,5 +83,6 @@ SCENARIOS: dict[str, Scenario] = {
     "bounce": _bounce,
     "deactivate": _deactivate,
     "second_stop": _second_stop,
+    "in_the_next": _in_the_next,
 }
 """By the names that ``make stops`` takes."""

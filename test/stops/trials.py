@@ -69,7 +69,7 @@ def tried(trial: Trial) -> tuple[Verdict, World]:
         _until_it_stands(world)
         truth = world.truth()
     assert not any("internal error" in sentence for sentence in world.said), world.said
-    places = evaluate(motion, np.linspace(0.0, motion.duration, 400))[0]
+    places = np.concatenate([evaluate(one, np.linspace(0.0, one.duration, 400))[0] for one in world.moves])
     return verdict(robot, joints, truth, places, begun, ordered), world
 
 

@@ -18,6 +18,7 @@ from std_msgs.msg import Bool
 from support.looks import Trusting
 
 from kinopt_ros.errors import InvalidRequestError
+from kinopt_ros.planning.motion import plan_joint_motion
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.client.simulated_actions import given
 from kinopt_ros.ros.messages.conversions import trajectory_message
@@ -173,6 +174,8 @@ class World:
         """What the node has logged."""
         self.sent: list[tuple[int, Any]] = []
         """Motions that were published, and when."""
+        self.moves: list[JointTrajectory] = []
+        """Those that ``move`` was asked for."""
         self._ways, self._noise = (np.random.default_rng([*seed, k]) for k in (1, 2))
         self._controller = SimulatedController(
             joints,
@@ -241,6 +244,7 @@ class World:
 
     def move(self, motion: JointTrajectory) -> MotionRun:
         """Send a motion, and watch it as the node does."""
+        self.moves.append(motion)
         planned: Any = SimpleNamespace(
             loaded=self.context.loaded, goes_on=False, scene=None, q=self.robot.default_q
         )
@@ -249,6 +253,20 @@ class World:
         assert running.send(claim, trajectory_message(motion, self.robot.root_link), planned, keep=False)
         self.time.thread(running.watch).start()
         return running
+
+    def onward(self, random: np.random.Generator) -> JointTrajectory:
+        """Return a motion of some joints from where the last one has ended."""
+        index = np.array([self.robot.variable_index[name] for name in self.joints])
+        q = self.robot.default_q.copy()
+        q[index] = self.sent[-1][1].points[-1].positions
+        goal = q.copy()
+        some = index[random.choice(len(index), random.integers(1, len(index) + 1), replace=False)]
+        limits = self.robot.limits
+        far = random.choice([0.2, 0.6]) * random.uniform(-1.0, 1.0, len(some))
+        goal[some] = np.clip(goal[some] + far, limits.lower[some], limits.upper[some])
+        return plan_joint_motion(
+            self.robot, self.joints, q, np.zeros(self.robot.nq), goal, 1.0, 1.0, 0.01, None, 0.0, None
+        ).trajectory
 
     def cancel(self, running: MotionRun) -> None:
         """The client wants the motion no more."""

@@ -117,7 +117,10 @@ def time_in(
     for family in (_delayed, _lagging) if measures or trusting else (_delayed,):
         lags, position, speeds = family(motion, seen)
         away = setup.away(measured, position)
-        rows = _lags_of_each(away) if trusting else np.full(len(measured), np.argmin(away.max(axis=1)))
+        if away.min(axis=0).max() > ALIKE:
+            continue
+        was = _was_off(motion, setup, state, seen, family, away) if trusting else np.zeros_like(away)
+        rows = _lags_of_each(away, was) if trusting else np.full(len(measured), np.argmin(away.max(axis=1)))
         if _of(away, rows).max() > ALIKE:
             continue
         if not _is_as_fast(_of(speeds, rows), setup, state) and not (
@@ -130,17 +133,23 @@ def time_in(
             alike = says and setup.away(earlier, _of(place, rows)).max() <= ALIKE
         else:
             alike = family is _delayed
-        if alike and not (trusting and _was_else(motion, setup, state, seen, family, rows)):
+        if alike and _of(was, rows).max() <= _WAS_ALIKE:
             return seen - round(float(lags[rows].max()) * NANOSECONDS_PER_SECOND)
     return None
 
 
-def _lags_of_each(away: Annotated[Float64, "L n"]) -> Annotated[Int64, "n"]:
-    """Return the lag (its row) of each joint, by how far it is from where each lag would have it, rad or m: that of all
-    of them, or one as near to that as its drive, which may lag by another one, allows."""
+def _lags_of_each(away: Annotated[Float64, "L n"], was: Annotated[Float64, "L n"]) -> Annotated[Int64, "n"]:
+    """Return the lag (its row) of each joint: that of all of them, or one as near to that as its drive, which may lag
+    by another one, allows.
+
+    Args:
+        away: how far each joint is from where each lag would have it, rad or m.
+        was: how far it was from there lately, at most. Joints that have just begun to move do not tell lags apart.
+    """
     together = int(np.argmin(away.max(axis=1)))
     distance = np.abs(np.arange(len(away)) - together)[:, None]
     near = away <= away.min(axis=0) + _SAME
+    near &= was <= np.where(near, was, np.inf).min(axis=0) + _SAME
     return np.asarray(np.where(near, distance, len(away)).argmin(axis=0))
 
 
@@ -180,20 +189,20 @@ def _was_slower(
     return bool((setup.away(places[told], wanted) <= _WAS_ALIKE).all())
 
 
-def _was_else(
+def _was_off(
     motion: Told,
     setup: ServoSetup,
     state: RobotState,
     seen: int,
     family: "_Kind",
-    rows: Annotated[Int64, "n"],
-) -> bool:
-    """Check whether joints were not behind by the same lags (rows of their family) for as long as is known: where a
-    speed slider slows them down they fall behind more and more."""
+    away: Annotated[Float64, "L n"],
+) -> Annotated[Float64, "L n"]:
+    """Return how far each joint was, at most, from where each lag of a family would have had it, for as long as is
+    known, rad or m: where a speed slider slows joints down they fall behind more and more. ``away``: how far it is."""
     since, places = state.past(setup.variables)
     told = seen - _nanoseconds(since) >= motion.start + _KNOWN
     errors = _lag_errors(motion, setup, since[told], places[told], seen, family)
-    return any(bool(_of(error, rows).max() > _WAS_ALIKE) for error in errors)
+    return np.asarray(np.max([np.zeros_like(away), *errors], axis=0))
 
 
 def least_lag_error(

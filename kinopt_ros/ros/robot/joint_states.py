@@ -4,7 +4,7 @@ import math
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, NamedTuple
 
@@ -306,10 +306,17 @@ class RobotState(Received):
     then. None: nobody knows."""
     ways: Sequence[tuple[float, tuple[tuple[float, float], ...]]] | None = None
     """A time of each, s, and earlier positions with theirs, the oldest first. None: nobody knows."""
+    elapsed: Annotated[Float64, "nq"] | None = None
+    """Seconds since each was received, in simulated time, which motions are in; ``age`` goes on while that stands.
+    None: time is not simulated."""
 
     def later(self, ahead: int) -> "RobotState":
         """Return it as it will be so many ns later if nothing comes until then."""
-        return self if not ahead else replace(self, age=self.age + ahead / 1e9)
+        if not ahead:
+            return self
+        more = ahead / 1e9
+        elapsed = None if self.elapsed is None else self.elapsed + more
+        return replace(self, age=self.age + more, elapsed=elapsed)
 
     def past(self, variables: Iterable[int]) -> tuple[Annotated[Float64, "K"], Annotated[Float64, "K n"]]:
         """Return how long before some variables were measured they had been measured, too, s, every 0.05 s or more in
@@ -343,8 +350,8 @@ class RobotState(Received):
 
     @property
     def behind(self) -> Annotated[Float64, "nq"]:
-        """Seconds since each was measured, as far as stamps say so."""
-        return np.asarray(self.age + self._believed_late)
+        """Seconds since each was measured, in the time of the node's clock, as far as stamps say so."""
+        return np.asarray((self.age if self.elapsed is None else self.elapsed) + self._believed_late)
 
     @property
     def _believed_late(self) -> Annotated[Float64, "nq"]:
@@ -375,7 +382,9 @@ class JointStates:
     Age is counted on the steady clock from the arrival, since simulated time can stand still.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, simulated: Callable[[], int | None] = lambda: None) -> None:
+        """``simulated``: ns of the node's clock, if that is simulated; else None."""
+        self._simulated = simulated
         self._readings: dict[str, _Reading] = {}
         self._lock = threading.Lock()
 
@@ -463,7 +472,7 @@ class JointStates:
     def of(self, robot: RobotModel) -> RobotState:
         """Return the state of a robot, from what was received so far."""
         readings = self._readings_of(robot)
-        now = time.monotonic()
+        now, simulated = time.monotonic(), self._simulated()
         where = _positions(readings, robot, now)
         before = np.array([(0.0, 0.0) if r is None else r.earlier_position for r in readings]).reshape(-1, 2)
         return RobotState(
@@ -484,6 +493,9 @@ class JointStates:
             slowest=np.array([0.0 if r is None else r.slowest_at(now) for r in readings]),
             earlier=(before[:, 0], before[:, 1]),
             ways=[(0.0, ()) if r is None else (r.passed, r.ways) for r in readings],
+            elapsed=None
+            if simulated is None
+            else np.array([0.0 if r is None else max(simulated - r.arrived, 0) / 1e9 for r in readings]),
         )
 
 
