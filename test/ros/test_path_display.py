@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.ros
 
 def test_motions_are_shown_that_join_up(moveit: ModuleType, ros: None) -> None:
     node = Node("rviz_user")
-    shown: list[object] = []
+    shown: list[Any] = []
     node.create_subscription(moveit.msg.DisplayTrajectory, TOPIC, shown.append, 10)
     command = [
         "-m",
