@@ -65,13 +65,20 @@ class Commanded:
         nearest = int(self.times[np.argmin(np.abs(self.times - time))])
         return nearest if abs(nearest - time) < _NEAR else time
 
-    def left_at(self, now: int, lead: int) -> tuple[int, int]:
+    def left_at(self, now: int, lead: int, way: int = 0) -> tuple[int, int]:
         """Return from when on this is part of what leaves it after so many ns, and when that is, ns of the clock.
 
         One that has not begun is left after its begin: until then its controller is on its way there, from wherever it
         holds the joints.
+
+        Args:
+            now: ns of the clock.
+            lead: ns until it is left.
+            way: ns that joint states are on their way, by their stamps. The robot's clock may be behind by as much: what
+                begins later than that says lies ahead when it comes, and a controller that goes to its first point from
+                where the robot is measured would set it back.
         """
-        begin = max(now, self.start)
+        begin = max(now - way, self.start)
         return begin, self.near_waypoint(max(now + lead, begin + 2 * _NEAR))
 
     def going_on(self, now: int, leave: int, pieces: list[Piece]) -> "Commanded":

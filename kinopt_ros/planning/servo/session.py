@@ -86,7 +86,7 @@ class Session:
         if wish is not None:
             step = servo_step(setup, self.commanded, now, q, wish, self._part, takes, way)
         if self._foreign and step.motion is None and now < self.commanded.end:
-            stop, motion = _stop(setup, self.commanded, now, q, max(LEAD, 2 * takes) + way)
+            stop, motion = _stop(setup, self.commanded, now, q, max(LEAD, 2 * takes), way)
             if not is_at_rest_sooner(setup, self.commanded, stop, now) and not _wrong(motion):
                 return replace(step, commanded=stop, motion=motion)
         return step
@@ -141,7 +141,7 @@ class Session:
         if contact is None:
             return None
         sentence = f"the scene has changed: {contact_sentence(contact, setup.clearance)}"
-        stop, motion = _stop(setup, self.commanded, now, q, LEAD + way)
+        stop, motion = _stop(setup, self.commanded, now, q, LEAD, way)
         if is_at_rest_sooner(setup, self.commanded, stop, now):  # it brakes already
             return Step(self.commanded, None, None, 0.0, Status.ENVIRONMENT_CHANGED, sentence)
         wrong = _wrong(motion)
@@ -159,15 +159,15 @@ class Session:
 
 
 def _stop(
-    setup: ServoSetup, last: Commanded, now: int, q: Annotated[Float64, "nq"], lead: int
+    setup: ServoSetup, last: Commanded, now: int, q: Annotated[Float64, "nq"], lead: int, way: int
 ) -> tuple[Commanded, VerifiedMotion]:
     """Return the quickest stop that may be sent: one that goes no farther than its motion, or else that of each joint
     by itself. What is in the way of the motion may be in the way of the former, and it may break a limit to stay there.
     """
-    stop, motion = quickest_stop(setup, last, now, q, lead)
+    stop, motion = quickest_stop(setup, last, now, q, lead + way, way=way)
     if motion.report.ok:
         return stop, motion
-    other, free = quickest_stop(setup, last, now, q, lead, inside=False)
+    other, free = quickest_stop(setup, last, now, q, lead + way, inside=False, way=way)
     if free.report.ok or _wrong(motion) or other.end < stop.end:
         return other, free
     return stop, motion

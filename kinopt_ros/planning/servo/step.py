@@ -76,7 +76,7 @@ def servo_step(
     least = setup.period // 4
     usual = max(setup.period, way + max(least, 2 * takes))
     fits = way + max(least, takes) <= last.turn - now <= usual + setup.period // 2
-    now, leave = last.left_at(now, last.turn - now if fits else usual)
+    now, leave = last.left_at(now, last.turn - now if fits else usual, way)
     # No brake is to be felt when the next motion is a period late.
     periods = 1 + -(-usual // setup.period)
     state = last.at(leave)

@@ -45,6 +45,7 @@ def quickest_stop(
     q: Annotated[Float64, "nq"],
     lead: int = LEAD,
     inside: bool = True,
+    way: int = 0,
 ) -> tuple[Commanded, VerifiedMotion]:
     """Plan and check a motion to rest, as fast as the robot's own limits allow, without scaling.
 
@@ -58,9 +59,10 @@ def quickest_stop(
         q: the whole robot; values of the joints that move do not matter.
         lead: ns until it begins.
         inside: off for each joint to brake where it goes, wherever that is.
+        way: as of ``Commanded.left_at``.
     """
     limits = planning_limits(setup.unscaled)
-    now, leave = last.left_at(now, lead)
+    now, leave = last.left_at(now, lead, way)
     stop = last.going_on(now, leave, pieces_to_rest(last.at(leave), limits))
     if inside and leads_beyond(stop, last, now) > _BEYOND:
         stop = _stop_inside(setup, last, now, leave, (stop.end - leave) / NANOSECONDS_PER_SECOND)
