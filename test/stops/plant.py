@@ -85,6 +85,7 @@ PLANTS: dict[str, Plant] = {
     "slider_80_no_velocities": Plant(speed_scaling=0.8, velocities=False, noise=1e-4),
     "as_measured": Plant(from_desired=False),
     "as_measured_lag_10": Plant(from_desired=False, drive_lag=0.010),
+    "as_measured_lag_10_clock_behind": Plant(from_desired=False, drive_lag=0.010, clock=-8 * MS),
     "as_measured_lag_30": Plant(from_desired=False, drive_lag=0.030),
     "as_measured_slider_80": Plant(from_desired=False, speed_scaling=0.8),
     "as_measured_slider_98": Plant(from_desired=False, speed_scaling=0.98),
