@@ -6,6 +6,7 @@ A simulated Panda does them; what it did is judged by the shapes and the limits.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ pytest.importorskip("coal")
 pytestmark = pytest.mark.timeout(1200)  # a compiler may be at work on a new and busy machine
 
 NODE = "kinopt_watching"
+TRIALS = 3
 FAR = {**READY, "panda_joint1": 1.5}
 BESIDE = pose(0.05, 0.45, 0.5, (0.7071067811865476, 0.7071067811865476, 0.0, 0.0))
 """Beyond the wall for a robot at READY: a turn of joint 1."""
@@ -44,6 +46,10 @@ class Watching:
     def at(self) -> np.ndarray:
         """Where the joints are."""
         return self.robot.robot.states(self.robot.now())[1]
+
+    def is_at(self, goal: list[float]) -> bool:
+        """Whether the arm is in a configuration."""
+        return bool(np.abs(self.at()[:7] - goal).max() < 1e-4)
 
     def apply(self, *operations: SceneOperation) -> None:
         answer = self.client.call("apply_scene", ApplyScene.Request(operations=list(operations)))
@@ -211,15 +217,23 @@ def test_a_newer_target_takes_the_place_of_the_one_that_is_watched(watching: Wat
 def test_a_goal_that_comes_while_the_robot_hardly_moves_begins_where_the_motion_before_ends(
     watching: Watching,
 ) -> None:
-    """Below a twentieth of its velocity limit a joint counts as standing: the next motion began where it was then."""
+    """Below a twentieth of its velocity limit a joint counts as standing: the next motion began where it was then.
+
+    On a busy machine the controller may be late itself, and still move when its motion has ended by the node's time. So
+    it may take some trials.
+    """
     slowly = {"velocity_scaling": 0.04, "acceleration_scaling": 1.0, "publish": True}
-    end = {**READY, "panda_joint1": READY["panda_joint1"] + 0.03}
-    status, before = watching.goals.run(joint_goals=[joints(**end)], **slowly)
-    assert status == SUCCEEDED, before.status.message
-    after = {**end, "panda_joint4": READY["panda_joint4"] - 0.03}
-    status, result = watching.goals.run(joint_goals=[joints(**after)], **slowly)
-    assert status == SUCCEEDED, result.status.message
-    first = dict(zip(result.trajectory.joint_names, result.trajectory.points[0].positions, strict=True))
-    assert first["panda_joint1"] == pytest.approx(end["panda_joint1"], abs=1e-4)
-    watching.until(lambda: np.abs(watching.at()[:7] - list(after.values())).max() < 1e-4)
+    for trial in range(1, TRIALS + 1):
+        end = {**READY, "panda_joint1": READY["panda_joint1"] + 0.03 * trial}
+        status, before = watching.goals.run(joint_goals=[joints(**end)], **slowly)
+        assert status == SUCCEEDED, before.status.message
+        after = {**end, "panda_joint4": READY["panda_joint4"] - 0.03 * trial}
+        status, result = watching.goals.run(joint_goals=[joints(**after)], **slowly)
+        assert status == SUCCEEDED, result.status.message
+        first = dict(zip(result.trajectory.joint_names, result.trajectory.points[0].positions, strict=True))
+        beside = abs(first["panda_joint1"] - end["panda_joint1"])
+        watching.until(partial(watching.is_at, list(after.values())))
+        if beside < 1e-4:
+            break
+    assert beside < 1e-4
     watching.stands()
