@@ -74,9 +74,9 @@ class Commanded:
         Args:
             now: ns of the clock.
             lead: ns until it is left.
-            way: ns that joint states are on their way, by their stamps. The robot's clock may be behind by as much: what
-                begins later than that says lies ahead when it comes, and a controller that goes to its first point from
-                where the robot is measured would set it back.
+            way: ns that joint states are on their way, by their stamps. The robot's clock may be behind by as much:
+                what begins later than that says lies ahead when it comes, and a controller that goes to its first point
+                from where the robot is measured would set it back.
         """
         begin = max(now - way, self.start)
         return begin, self.near_waypoint(max(now + lead, begin + 2 * _NEAR))

@@ -9,7 +9,7 @@ import numpy as np
 from kinopt_ros.array import Float64, Int64
 from kinopt_ros.planning.servo.session import LAG
 from kinopt_ros.planning.servo.setup import ServoSetup
-from kinopt_ros.ros.robot.joint_states import RobotState
+from kinopt_ros.ros.robot.joint_states import LEAST_SINCE, RobotState
 from kinopt_ros.ros.robot.parameters import MOST_DELAY
 from kinopt_ros.trajectory.braking import MotionState
 from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND
@@ -36,8 +36,6 @@ _LAGS = np.arange(0.001, 0.041, 0.001)
 goes back to where they are."""
 _LAG_ERROR = 2e-3
 """By how much a lag may be another one, s."""
-_LEAST_SINCE = 0.03
-"""Least time between two measurements that say whether a lag is the same, s."""
 _EVERY, _COUNT = 0.002, 120
 """Time between the places that say where drives of the first order are, s, and their number."""
 _SAME = 3e-4
@@ -285,7 +283,7 @@ def _earlier(setup: ServoSetup, state: RobotState) -> tuple[Annotated[Float64, "
     if state.earlier is None:
         return None, 0
     since, position = (values[setup.variables] for values in state.earlier)
-    if since.min() < _LEAST_SINCE or np.ptp(since) > _EVERY:
+    if since.min() < LEAST_SINCE or np.ptp(since) > _EVERY:
         return None, 0
     return position, round(float(since[0]) * NANOSECONDS_PER_SECOND)
 

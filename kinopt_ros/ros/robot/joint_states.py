@@ -42,7 +42,7 @@ _WAYS = 14
 """Number of earlier positions that are kept, so far apart."""
 _TOGETHER = 2e-3
 """How far apart positions of several joints may be measured that count as of one time, s."""
-_LEAST_SINCE = 0.03
+LEAST_SINCE = 0.03
 """Least time between two positions that say how fast joints are, s."""
 _STEADY = 2e-3
 """Way in that time that says nothing, rad or m: noise again."""
@@ -338,7 +338,7 @@ class RobotState(Received):
         """Return the last of ``past`` that says how fast joints came to where they are, s and rad or m; None if none
         does."""
         since, places = self.past(variables)
-        longer = np.flatnonzero(since >= _LEAST_SINCE)
+        longer = np.flatnonzero(since >= LEAST_SINCE)
         return (float(since[longer[-1]]), places[longer[-1]]) if len(longer) else None
 
     @property
