@@ -12,6 +12,7 @@ from rich.table import Table
 from kinopt_ros.bench import branches, fk, ik, mobile, nearest
 from kinopt_ros.bench.beam import command as beam
 from kinopt_ros.bench.collision import command as collision
+from kinopt_ros.bench.growth import command as growth
 from kinopt_ros.bench.hjcd import command as hjcd
 from kinopt_ros.bench.machine import machine
 from kinopt_ros.bench.mbm import command as mbm
@@ -85,6 +86,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     mobile_parser = benches.add_parser("mobile", help="poses out of an arm's reach, its base still or moving")
     mobile.add_arguments(mobile_parser)
     mobile_parser.set_defaults(measure=mobile.main)
+    growth_parser = benches.add_parser(
+        "growth", help="how cost grows with obstacles, points, joints, batches and threads"
+    )
+    growth.add_arguments(growth_parser)
+    growth_parser.set_defaults(measure=growth.main)
     verify = benches.add_parser("verify", help="random requests of all kinds, successes judged independently")
     soak.add_arguments(verify)
     verify.set_defaults(measure=soak.main)
