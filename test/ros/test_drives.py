@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 from sensor_msgs.msg import JointState
 
+from kinopt_ros.errors import StartStateError
 from kinopt_ros.planning.servo.commanded import Commanded
 from kinopt_ros.planning.servo.setup import ServoSetup, servo_setup
 from kinopt_ros.robot.sources import load_robot
+from kinopt_ros.ros.motion import published
 from kinopt_ros.ros.motion.drives import is_there, time_in
 from kinopt_ros.ros.motion.published import ToldMotion
 from kinopt_ros.ros.robot import joint_states
@@ -186,3 +188,37 @@ def test_a_robot_that_brakes_is_not_in_time() -> None:
 
     for robot in (braking, elsewhere):
         assert time_in(motion, setup, measured(robot, now), now) is None
+
+
+LAGS = [0.0, 0.02, np.linspace(0.005, 0.015, 7)]
+
+
+@pytest.mark.parametrize("lag", LAGS, ids=["exact", "20 ms", "5 to 15 ms"])
+@pytest.mark.parametrize("passed", [120, 135, 150])
+def test_a_robot_that_somebody_else_has_just_taken_over_is_not_in_its_motion(
+    lag: float | np.ndarray, passed: int
+) -> None:
+    """It was beside its motion by no more than drives may lag, and what left the motion set it on by up to 43 mrad."""
+    motion, setup = a_motion(), a_setup()
+    taken = NOW + round(0.4 * (motion.end - NOW))
+    robot = done_by(motion, lag, 1.0)
+    state = measured(robot.measured, taken)
+    published.check_keeps_stamps(motion, setup, state, taken)
+    at, still = motion.at(taken), np.zeros(7)
+    theirs = at.position + 0.3 * at.velocity + np.array([0.0, 0.0, 0.4, 0.0, -0.4, 0.0, 0.0])
+    first = Waypoint(0, at.position, at.velocity, at.acceleration)
+    robot.take(ARM, [first, Waypoint(600_000_000, theirs, still, still)], taken, taken)
+    now = taken + passed * 1_000_000
+    state = measured(robot.measured, now)
+    assert published.followed(motion, setup, state, now, 0.01)
+    with pytest.raises(StartStateError, match=r"somebody else|slower"):
+        published.check_keeps_stamps(motion, setup, state, now)
+
+
+@pytest.mark.parametrize("lag", LAGS, ids=["exact", "20 ms", "5 to 15 ms"])
+def test_no_robot_that_nobody_else_moves_is_taken_to_be_led_aside(lag: float | np.ndarray) -> None:
+    motion, setup = a_motion(), a_setup()
+    for share in np.linspace(0.05, 0.95, 19):
+        now = NOW + round(share * (motion.end - NOW))
+        state = measured(done_by(motion, lag, 1.0).measured, now)
+        assert not published._is_led_aside(motion, setup, state, now)

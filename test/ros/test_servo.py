@@ -365,6 +365,25 @@ def test_without_joint_states_nothing_moves(client: Client, servo: Servo, robot:
         assert set_parameter(client, "kinopt", "servo.state_timeout", patience).successful
 
 
+def test_nothing_is_sent_that_may_wait_in_the_network(
+    client: Client, servo: Servo, robot: SimulatedController
+) -> None:
+    """After a hiccup of 0.2 s all came at once: the robot had come to rest, and was set into the midst of the newest
+    motion, up to 0.1 rad away."""
+    sent = len(client.trajectories)
+    servo.stream_until(lambda: len(client.trajectories) > sent + 5, 0.0, 0.05, 0.0)
+    robot.close()
+    servo.stream(0.4, 0.0, 0.05, 0.0)  # what had come, and was under way, may still be sent
+    sent = len(client.trajectories)
+    servo.statuses.clear()
+    servo.stream(1.0, 0.0, 0.05, 0.0)
+    assert len(client.trajectories) == sent
+    said = [one.status.message for one in servo.statuses if one.status.code == Status.TIMED_OUT]
+    assert any("no joint states have come" in sentence for sentence in said)
+    assert_ends_at_rest(client.trajectories[-1:])
+    servo.until(ServoStatus.IDLE, Status.TIMED_OUT)
+
+
 def test_a_robot_that_does_not_follow_is_stopped_until_the_commands_pause(
     client: Client, servo: Servo, robot: SimulatedController
 ) -> None:

@@ -229,6 +229,25 @@ def least_lag_error(
     return float(min(errors))
 
 
+def led_aside(
+    motion: Told,
+    setup: ServoSetup,
+    state: RobotState,
+    since: Annotated[Float64, "K"],
+    places: Annotated[Float64, "K n"],
+    seen: int,
+) -> float:
+    """Return how much farther joints are from where their drives would have them than they mostly were lately, rad or
+    m: somebody else has just begun to move them. Each may lag by its own. Arguments as of ``least_lag_error``."""
+    found = []
+    for kind in (_delayed, _lagging_by_any):
+        was = np.median(_lag_errors(motion, setup, since, places, seen, kind), axis=0)
+        now = setup.away(state.q[setup.variables], kind(motion, seen)[1])
+        near = was <= was.min(axis=0) + _SAME  # joints that stood do not tell lags apart
+        found.append(float(np.where(near, now - was, np.inf).min(axis=0).max()))
+    return min(found)
+
+
 def _lag_errors(
     motion: Told,
     setup: ServoSetup,

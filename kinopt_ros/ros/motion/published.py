@@ -18,7 +18,7 @@ from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.turns import apart, continuous_joints
 from kinopt_ros.ros.messages.conversions import trajectory_from_message
 from kinopt_ros.ros.messages.stamps import nanoseconds
-from kinopt_ros.ros.motion.drives import ALIKE, THERE, least_lag_error, share_of
+from kinopt_ros.ros.motion.drives import ALIKE, THERE, least_lag_error, led_aside, share_of
 from kinopt_ros.ros.motion.slider import pace_of
 from kinopt_ros.ros.robot.joint_states import LATEST, RobotState
 from kinopt_ros.ros.robot.parameters import MOST_DELAY, START_DELAY
@@ -43,6 +43,8 @@ would be then, rad or m."""
 _BEGINS, _USUAL_LAG = 250_000_000, 0.041
 """Time from its begin on in which a motion has just begun, ns, and the longest lag of drives that is believed
 then, s."""
+_ASIDE, _LEAST_PAST = 3e-3, 2
+"""How much farther beside a motion joints may be than lately, rad or m, and the least number of places that say so."""
 QUINTIC = 10.0 / np.sqrt(3.0)
 """Largest acceleration of a quintic from rest to rest over 1 rad in 1 s, rad/s^2."""
 PAST = 1_000_000_000
@@ -329,6 +331,11 @@ def check_keeps_stamps(motion: Commanded, setup: ServoSetup, state: RobotState, 
             f"the robot is {late:.2g} s behind the motion that it is in, and slower, as by a controller that slows "
             "motions down: what leaves the motion would set it on. Wait until that one is over"
         )
+    if away > _ASIDE and _is_led_aside(motion, setup, state, then):
+        raise StartStateError(
+            f"the robot is {away:.3g} away from where the motion has it that it is in, and was not a moment ago: "
+            "somebody else seems to move it. Wait until it stands"
+        )
     pace = None if away <= THERE else pace_of(motion, setup, state, now)
     if pace is not None:
         raise StartStateError(
@@ -337,13 +344,32 @@ def check_keeps_stamps(motion: Commanded, setup: ServoSetup, state: RobotState, 
         )
 
 
-def _may_lag(motion: Commanded, setup: ServoSetup, state: RobotState, then: int) -> bool:
-    """Check whether drives that lag explain where joints of a slow motion were until a time, ``then``: where it has
-    just begun, those that most robots have, as a speed slider has had no time to look different from others."""
+def _is_led_aside(motion: Commanded, setup: ServoSetup, state: RobotState, then: int) -> bool:
+    """Check whether joints have just begun to leave a motion, as when a controller gets somebody else's; arguments as
+    of ``_may_lag``."""
+    if (
+        state.stamped is None or not state.stamped[setup.variables].all()
+    ):  # nobody knows when they were measured
+        return False
+    since, places = _known_past(motion, setup, state, then)
+    return len(since) >= _LEAST_PAST and led_aside(motion, setup, state, since, places, then) > _ASIDE
+
+
+def _known_past(
+    motion: Commanded, setup: ServoSetup, state: RobotState, then: int
+) -> tuple[Annotated[Float64, "K"], Annotated[Float64, "K n"]]:
+    """Return ``RobotState.past`` as far as it is known what joints were told."""
     since, places = state.past(setup.variables)
     if motion.trajectory.velocity[0].any():  # what was before is not known
         known = then - since * NANOSECONDS_PER_SECOND >= motion.start
         since, places = since[known], places[known]
+    return since, places
+
+
+def _may_lag(motion: Commanded, setup: ServoSetup, state: RobotState, then: int) -> bool:
+    """Check whether drives that lag explain where joints of a slow motion were until a time, ``then``: where it has
+    just begun, those that most robots have, as a speed slider has had no time to look different from others."""
+    since, places = _known_past(motion, setup, state, then)
     most = _USUAL_LAG if then < motion.start + _BEGINS else np.inf
     since, places = np.append(since, 0.0), np.vstack([places, state.q[setup.variables]])
     return least_lag_error(motion, setup, since, places, then, most) <= _EXPLAINED

@@ -34,6 +34,8 @@ _HELD = 0.1
 SLOWEST_WAY, FADES = 0.1, 0.5
 """Longest way of a joint state that is reckoned with, s: what a message to the controller takes, too; and the time in
 which a way that is not seen again fades to a third, s."""
+_LONGEST_GAP = 0.1
+"""Longest time between two messages that counts as usual, s."""
 _NOISE = 5e-3
 """Step that says nothing, rad or m: at 1 kHz noise would be faster than a slow joint can be."""
 _WAY_SECONDS = 0.05
@@ -56,6 +58,9 @@ _REPEATED = 0.02
 """Time for which a driver tells the same position, s, so that this says nothing about its velocities."""
 _ALIKE = 0.7, 1.4
 """How many times as far as by its velocities a joint may go."""
+SILENT_GAPS, LEAST_SILENCE = 1.5, 0.015
+"""How many times as long as the longest time between two messages lately nothing may come, besides their way; and the
+least time, s, that counts as silence."""
 UNREAD_SECONDS, _UNREAD_LOOK = 0.5, 5e-3
 """Time for which is waited for joint states that are too old, s, as newer ones may lie unread where a compiler has just
 held Python's lock; and the time between two looks."""
@@ -87,6 +92,8 @@ class _Reading(NamedTuple):
     """Time since the joint was first heard of, s, by stamps as far as there are some."""
     slowest: float
     """Longest time from a stamp to its arrival lately, s."""
+    gap: float
+    """Longest time between two messages lately, s, _LONGEST_GAP at most; infinite after one."""
     ways: tuple[tuple[float, float], ...]
     """Earlier positions, two or more, each with ``passed`` then, the oldest first; the last but one begins the way."""
     swept: float = 0.0
@@ -115,6 +122,7 @@ class _Reading(NamedTuple):
             speaks=velocity != 0.0,
             passed=0.0,
             slowest=late,
+            gap=math.inf,
             ways=ways,
         )
 
@@ -157,6 +165,7 @@ class _Reading(NamedTuple):
             self.speaks or velocity != 0.0,
             now,
             max(late, self.slowest_at(received)),
+            self.gap_after(received),
             ways,
             swept,
             compared,
@@ -176,6 +185,12 @@ class _Reading(NamedTuple):
         """Return the longest time from a stamp to its arrival lately, s: this one's, or what of earlier ones' has not
         faded until now (s)."""
         return max(self.believed_late, self.slowest * math.exp((self.received - now) / FADES))
+
+    def gap_after(self, received: float) -> float:
+        """Return ``gap`` when the next message is received (s): that one, or what of a longer one has not faded."""
+        gap = received - self.received
+        before = self.gap * math.exp(-gap / FADES) if math.isfinite(self.gap) else 0.0
+        return max(min(gap, _LONGEST_GAP), before)
 
     @property
     def contradiction(self) -> float:
@@ -310,6 +325,9 @@ class RobotState(Received):
     """Seconds since each was received, in simulated time, which motions are in; ``age`` goes on while that stands.
     None: time is not simulated."""
 
+    gap: Annotated[Float64, "nq"] | None = None
+    """Longest time between two messages of each lately, s; infinite if one has come. None: nobody knows."""
+
     def later(self, ahead: int) -> "RobotState":
         """Return it as it will be so many ns later if nothing comes until then."""
         if not ahead:
@@ -368,6 +386,15 @@ class RobotState(Received):
         the slowest joint states lately, as far as stamps say so; SLOWEST_WAY at most."""
         believed = self._believed_late if self.slowest is None else self.slowest
         return round(1e9 * min(float(believed[list(variables)].max(initial=0.0)), SLOWEST_WAY))
+
+    def is_silent(self, variables: Iterable[int]) -> bool:
+        """Check whether nothing has come of some variables for clearly longer than usual: it may lie in the network,
+        and what is sent to who measures them, too."""
+        if self.gap is None:
+            return False
+        index = list(variables)
+        usual = SILENT_GAPS * self.gap[index] + self.way(index) / 1e9
+        return bool((self.age[index] > np.maximum(usual, LEAST_SILENCE)).any())
 
     def jumped(self, variables: Iterable[int], robot: RobotModel) -> str | None:
         """Return a variable whose position has changed faster lately than it can; None if none has."""
@@ -493,6 +520,7 @@ class JointStates:
             slowest=np.array([0.0 if r is None else r.slowest_at(now) for r in readings]),
             earlier=(before[:, 0], before[:, 1]),
             ways=[(0.0, ()) if r is None else (r.passed, r.ways) for r in readings],
+            gap=np.array([math.inf if r is None else r.gap for r in readings]),
             elapsed=None
             if simulated is None
             else np.array([0.0 if r is None else max(simulated - r.arrived, 0) / 1e9 for r in readings]),

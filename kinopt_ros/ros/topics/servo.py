@@ -393,17 +393,22 @@ class ServoTopic:
         if step.motion is not None:
             message = trajectory_message(step.motion.trajectory, setup.robot.root_link)
             message.header.stamp.sec, message.header.stamp.nanosec = divmod(step.commanded.start, 10**9)
-            if self._now() + way >= step.commanded.leave:  # a controller would jump to it
+            # What waits in the network with joint states that do not come is late when it is there, as what took too
+            # long to make: a controller would jump to it.
+            silent = step.wanted is not None and session.goes_on and state.is_silent(setup.variables)
+            if silent or self._now() + way >= step.commanded.leave:
                 self._late += 1
                 self._missed += 1
                 if self._missed >= _SAY_MISSED:
-                    self._say_now(
-                        self._state(),
-                        Status.TIMED_OUT,
-                        f"the last {self._missed} motions came too late to be sent; this one took {took:.3f} s, and "
-                        f"joint states take {way / 1e9:.3f} s to come: give servo a longer period (parameter "
-                        "servo.period)",
+                    why = (
+                        f"nothing was sent in the last {self._missed} periods, as no joint states have come for "
+                        f"{float(state.age[setup.variables].max()):.3f} s: motions may wait in the network, too"
+                        if silent
+                        else f"the last {self._missed} motions came too late to be sent; this one took {took:.3f} s, "
+                        f"and joint states take {way / 1e9:.3f} s to come: give servo a longer period (parameter "
+                        "servo.period)"
                     )
+                    self._say_now(self._state(), Status.TIMED_OUT, why)
                 return
             if not self._send(setup, state, message, session.goes_on, step.commanded.leave - way):
                 if self._is_replaced():

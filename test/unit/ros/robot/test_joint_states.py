@@ -72,6 +72,28 @@ def test_simulated_time_that_is_slower_than_the_machines(monkeypatch: pytest.Mon
     assert states.of(ROBOT).behind.max() <= 0.001 + 1e-9
 
 
+def test_silence_is_what_lasts_longer_than_usual(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where messages come in heaps of five, or seldom."""
+    now = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    names = [f"j{k}" for k in range(1, 7)]
+    for every, heap, least in ((0.004, 1, 0.015), (0.02, 5, 0.03), (0.05, 1, 0.075)):
+        states = JointStates()
+        assert not states.of(ROBOT).is_silent(ALL)
+        for k in range(100):
+            now[0] += every
+            for _ in range(heap):
+                states.update(JointState(name=names, position=[0.01 * k] * 6))
+        assert not states.of(ROBOT).is_silent(ALL)
+        now[0] += least - 0.001
+        assert not states.of(ROBOT).is_silent(ALL)
+        now[0] += 0.002
+        assert states.of(ROBOT).is_silent(ALL)
+        states.update(JointState(name=names[1:], position=[0.0] * 5))
+        assert states.of(ROBOT).is_silent(ALL)
+        assert not states.of(ROBOT).is_silent(ALL[1:])
+
+
 def test_what_lies_unread_is_waited_for() -> None:
     """A compiler may keep the thread that reads messages waiting for a second."""
     states = JointStates()
