@@ -38,7 +38,7 @@ class Leaving:
         return self.motion.going_on(self.now, self.leave, [*self.ease, *zip(steps, states[1:], strict=True)])
 
 
-def leaving(motion: Commanded, now: int, lead: int, limits: MotionLimits) -> Leaving:
+def leaving(motion: Commanded, now: int, lead: int, limits: MotionLimits, way: int = 0) -> Leaving:
     """Leave a motion.
 
     Args:
@@ -46,8 +46,9 @@ def leaving(motion: Commanded, now: int, lead: int, limits: MotionLimits) -> Lea
         now: ns of the clock.
         lead: ns until it is left, as long as it takes to plan what follows.
         limits: see ``planning_limits``.
+        way: as of ``Commanded.left_at``.
     """
-    begin, leave = motion.left_at(now, lead)
+    begin, leave = motion.left_at(now, lead, way)
     state = motion.at(leave)
     ease = pieces_to_rest(state, limits)[:1] if state.acceleration.any() else []
     return Leaving(motion, begin, leave, tuple(ease))

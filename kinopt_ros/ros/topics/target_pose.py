@@ -294,7 +294,8 @@ class TargetPoseTopic:
         followed = followed_motion(self._output.published, setup, state, now, AWAY)
         if followed is None:
             return None
-        return leaving(followed, now, lead + state.way(setup.variables), setup.planning)
+        way = state.way(setup.variables)
+        return leaving(followed, now, lead + way, setup.planning, way)
 
     def _is_still_in(
         self, left: Leaving | None, setup: ServoSetup, around: Annotated[Float64, "nq"] | None
@@ -318,6 +319,11 @@ class TargetPoseTopic:
         state.require_fresh(
             setup.variables, setup.robot, SEEN, "the robot moves, and the target leaves its motion"
         )
+        if state.is_silent(setup.variables):
+            raise StartStateError(
+                "no joint states have come for longer than usual: the motion may wait in the network, too, until the one "
+                "before is over"
+            )
         check_has_not_jumped(setup.robot, state, setup.variables)
         check_clock(state, setup)
         if around is not None:  # as for a motion that begins at rest
