@@ -321,8 +321,8 @@ class TargetPoseTopic:
         )
         if state.is_silent(setup.variables):
             raise StartStateError(
-                "no joint states have come for longer than usual: the motion may wait in the network, too, until the one "
-                "before is over"
+                "no joint states have come for longer than usual: the motion may wait in the network, too, until "
+                "the one before is over"
             )
         check_has_not_jumped(setup.robot, state, setup.variables)
         check_clock(state, setup)
