@@ -2,10 +2,15 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from kinopt_ros.planning.servo.commanded import Commanded
-from kinopt_ros.trajectory.braking import MotionState, Piece, pieces_to_rest
+from kinopt_ros.trajectory.braking import MotionState, Piece
 from kinopt_ros.trajectory.jerk_phases import MotionLimits
-from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
+from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND, JointTrajectory
+
+_STEP = 0.005
+"""Unit of the times in which accelerations go back to zero, s: quintics suffer from pieces that are much shorter."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +54,17 @@ def leaving(motion: Commanded, now: int, lead: int, limits: MotionLimits, way: i
         way: as of ``Commanded.left_at``.
     """
     begin, leave = motion.left_at(now, lead, way)
-    state = motion.at(leave)
-    ease = pieces_to_rest(state, limits)[:1] if state.acceleration.any() else []
-    return Leaving(motion, begin, leave, tuple(ease))
+    return Leaving(motion, begin, leave, tuple(_eased(motion.at(leave), limits)))
+
+
+def _eased(state: MotionState, limits: MotionLimits) -> list[Piece]:
+    """Return the pieces in which accelerations go back to zero, each in its own time: all together a joint of little
+    acceleration and velocity would go on to more than its limit of velocity."""
+    own = np.ceil(np.abs(state.acceleration) / limits.jerk / _STEP).astype(np.int64)
+    begin, pieces, passed = state.acceleration, list[Piece](), 0
+    for steps in np.unique(own[own > 0]).tolist():
+        left = np.where(own > steps, 1.0 - steps / np.maximum(own, 1), 0.0)
+        state = state.after((steps - passed) * _STEP, left * begin)
+        pieces.append((round((steps - passed) * _STEP * NANOSECONDS_PER_SECOND), state))
+        passed = steps
+    return pieces

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from kinopt_ros.planning.leaving import leaving
+from kinopt_ros.planning.leaving import _eased, leaving
 from kinopt_ros.planning.motion import plan_joint_motion
 from kinopt_ros.planning.servo.commanded import Commanded
 from kinopt_ros.robot.sources import load_robot
-from kinopt_ros.trajectory.braking import planning_limits
+from kinopt_ros.trajectory.braking import MotionState, planning_limits
 from kinopt_ros.trajectory.jerk_phases import MotionLimits
 
 PANDA = load_robot("panda")
@@ -59,3 +59,17 @@ def test_one_that_is_nearly_over_is_left_as_fast_as_it_is(left: float) -> None:
     start[:7], speed[:7] = leaves.state.position, leaves.state.velocity
     motion = plan_joint_motion(PANDA, ARM, start, speed, BACK, 0.3, 0.3, leaving=leaves)
     assert motion.report.ok, motion.report.violations
+
+
+def test_a_slow_joint_does_not_wait_for_quick_ones() -> None:
+    """It went on with its acceleration until theirs were back: beyond its limit of velocity, so the target was lost."""
+    limits = MotionLimits(np.array([0.013, 2.0]), np.array([0.3, 5.0]), np.array([30.0, 25.0]))
+    state = MotionState(np.zeros(2), np.array([0.011, 1.0]), np.array([0.3, 5.0]))
+    pieces = _eased(state, limits)
+    assert [piece[0] for piece in pieces] == [10_000_000, 190_000_000]
+    first, last = (state for _, state in pieces)
+    np.testing.assert_allclose(first.acceleration, [0.0, 5.0 * 0.95])
+    np.testing.assert_allclose(last.acceleration, 0.0)
+    np.testing.assert_allclose(last.velocity, [0.011 + 0.3 * 0.01 / 2, 1.0 + 5.0 * 0.2 / 2])
+    assert last.velocity[0] <= limits.velocity[0]
+    assert not _eased(MotionState(np.zeros(2), np.ones(2), np.zeros(2)), limits)
