@@ -39,7 +39,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--display",
         action="store_true",
-        help="of --demo, publish each motion on display_planned_path, which rviz plays (needs ROS and moveit_msgs)",
+        help="of --demo, publish motions to what is reached on display_planned_path, which rviz plays (needs ROS and "
+        "moveit_msgs)",
     )
 
 
@@ -112,7 +113,7 @@ def _go(
         target[2, 3] += args.amplitude * (1.0 if number % 2 == 0 else -1.0)
         step, following = _step(args, robot, solver, target, q)
         steps.append(step)
-        if show is not None:
+        if show is not None and step["largest_joint_step"] > 0.0:
             step["not_displayed"] = show(q, following, chain.variables)
         q = following
         shown = (

@@ -275,8 +275,8 @@ def test_a_stop_that_took_long_to_be_made_is_made_again(monkeypatch: pytest.Monk
     world.now += 300_000_000
     made = []
 
-    def slowly(*given: Any) -> Any:
-        stop = quickest_stop(*given)
+    def slowly(*given: Any, **named: Any) -> Any:
+        stop = quickest_stop(*given, **named)
         world.now += 0 if made else 30_000_000
         made.append(stop)
         return stop

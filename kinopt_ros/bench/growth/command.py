@@ -40,13 +40,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     """Measure and print; return 0 if every request of inverse kinematics without obstacles was solved."""
     names = [name for name in args.of.split(",") if name]
+    if not names:
+        raise InvalidRequestError(f"--of is {shown(args.of)}; allowed are {', '.join(SERIES)}")
     for name in names:
         if name not in SERIES:
             raise InvalidRequestError(f"--of has {shown(name)}; allowed are {', '.join(SERIES)}")
     if args.requests < 1:
         raise InvalidRequestError(f"--requests is {args.requests}; allowed is 1 or more")
+    if args.seed < 0:
+        raise InvalidRequestError(f"--seed is {args.seed}; allowed is 0 or more")
     plot = None if args.plot is None else check_plot(args.plot)
     plan = _plan(args)
+    for name in names:
+        if not steps(plan, [name]):
+            raise InvalidRequestError(f"--most is {args.most}; nothing is left of {name}")
     found: list[Series] = []
     enabled = not args.json and sys.stderr.isatty()
     with progress_bar("measuring", steps(plan, names), enabled=enabled) as report:

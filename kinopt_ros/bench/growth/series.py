@@ -36,7 +36,8 @@ SHOULDER = (0.0, 0.0, 0.333)
 SHELL = (0.4, 0.95)
 """How far from there obstacles are, m."""
 EDGE = 0.25
-"""Edge of a single obstacle, m. Of n obstacles each has 1/n of its volume, so that as much is left free."""
+"""Edge of a single obstacle, m. Of n obstacles each has 1/n of its volume. Even so more are more in the way: of random
+configurations 82 % are free beside one, 39 % beside 100, and 28 % beside 1,000."""
 RADIUS = 0.005
 """Radius of the points of a cloud, m."""
 WALLS = 6

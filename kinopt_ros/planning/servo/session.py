@@ -88,7 +88,7 @@ class Session:
         if self._foreign and step.motion is None and now < self.commanded.end:
             stop, motion = _stop(setup, self.commanded, now, q, max(LEAD, 2 * takes), way)
             if not is_at_rest_sooner(setup, self.commanded, stop, now) and not _wrong(motion):
-                return replace(step, commanded=stop, motion=motion)
+                return replace(step, commanded=stop, motion=motion, brakes=True)
         return step
 
     def accept(self, setup: ServoSetup, step: Step) -> None:
@@ -155,6 +155,7 @@ class Session:
             0.0,
             Status.ENVIRONMENT_CHANGED,
             f"{sentence}; the robot brakes as fast as its limits allow{still}",
+            brakes=True,
         )
 
 

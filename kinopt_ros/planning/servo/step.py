@@ -38,6 +38,8 @@ class Step:
     """Share of the wanted velocity that is commanded, in [0, 1]."""
     status: Status = Status.SUCCESS
     sentence: str = ""
+    brakes: bool = False
+    """Whether the new one is a stop."""
 
 
 def servo_step(

@@ -331,16 +331,16 @@ def check_keeps_stamps(motion: Commanded, setup: ServoSetup, state: RobotState, 
             f"the robot is {late:.2g} s behind the motion that it is in, and slower, as by a controller that slows "
             "motions down: what leaves the motion would set it on. Wait until that one is over"
         )
-    if away > _ASIDE and _is_led_aside(motion, setup, state, then):
-        raise StartStateError(
-            f"the robot is {away:.3g} away from where the motion has it that it is in, and was not a moment ago: "
-            "somebody else seems to move it. Wait until it stands"
-        )
     pace = None if away <= THERE else pace_of(motion, setup, state, now)
     if pace is not None:
         raise StartStateError(
             f"the robot does the motion that it is in at {pace:.1%} of its speed, as by a speed slider: what leaves "
             "the motion would set it on. Wait until that one is over, or put the slider at 100 %"
+        )
+    if away > _ASIDE and _is_led_aside(motion, setup, state, then):
+        raise StartStateError(
+            f"the robot is {away:.3g} away from where the motion has it that it is in, and was not a moment ago: "
+            "somebody else seems to move it. Wait until it stands"
         )
 
 

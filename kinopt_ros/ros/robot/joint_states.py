@@ -34,7 +34,7 @@ _HELD = 0.1
 SLOWEST_WAY, FADES = 0.1, 0.5
 """Longest way of a joint state that is reckoned with, s: what a message to the controller takes, too; and the time in
 which a way that is not seen again fades to a third, s."""
-_LONGEST_GAP = 0.1
+_LONGEST_GAP = 0.3
 """Longest time between two messages that counts as usual, s."""
 _NOISE = 5e-3
 """Step that says nothing, rad or m: at 1 kHz noise would be faster than a slow joint can be."""
@@ -61,6 +61,8 @@ _ALIKE = 0.7, 1.4
 SILENT_GAPS, LEAST_SILENCE = 1.5, 0.015
 """How many times as long as the longest time between two messages lately nothing may come, besides their way; and the
 least time, s, that counts as silence."""
+_QUICKEST, _CLOCK_STEP = 20.0, 0.1
+"""How many times as quick as the machine's time simulated time is at most, and its longest step, s."""
 UNREAD_SECONDS, _UNREAD_LOOK = 0.5, 5e-3
 """Time for which is waited for joint states that are too old, s, as newer ones may lie unread where a compiler has just
 held Python's lock; and the time between two looks."""
@@ -523,8 +525,15 @@ class JointStates:
             gap=np.array([math.inf if r is None else r.gap for r in readings]),
             elapsed=None
             if simulated is None
-            else np.array([0.0 if r is None else max(simulated - r.arrived, 0) / 1e9 for r in readings]),
+            else np.array(
+                [0.0 if r is None else _elapsed(simulated - r.arrived, now - r.received) for r in readings]
+            ),
         )
+
+
+def _elapsed(simulated: int, age: float) -> float:
+    """Return the simulated time that has passed, ns, in s; not what a clock jumps by that begins, or was set."""
+    return min(max(simulated, 0) / 1e9, _QUICKEST * age + _CLOCK_STEP)
 
 
 def _fastest(reading: _Reading, now: float, endless: bool) -> float:

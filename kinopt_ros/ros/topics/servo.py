@@ -395,7 +395,7 @@ class ServoTopic:
             message.header.stamp.sec, message.header.stamp.nanosec = divmod(step.commanded.start, 10**9)
             # What waits in the network with joint states that do not come is late when it is there, as what took too
             # long to make: a controller would jump to it.
-            silent = step.wanted is not None and session.goes_on and state.is_silent(setup.variables)
+            silent = not step.brakes and session.goes_on and state.is_silent(setup.variables)
             if silent or self._now() + way >= step.commanded.leave:
                 self._late += 1
                 self._missed += 1

@@ -319,11 +319,6 @@ class TargetPoseTopic:
         state.require_fresh(
             setup.variables, setup.robot, SEEN, "the robot moves, and the target leaves its motion"
         )
-        if state.is_silent(setup.variables):
-            raise StartStateError(
-                "no joint states have come for longer than usual: the motion may wait in the network, too, until "
-                "the one before is over"
-            )
         check_has_not_jumped(setup.robot, state, setup.variables)
         check_clock(state, setup)
         if around is not None:  # as for a motion that begins at rest

@@ -73,7 +73,15 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"), [(["--of", "stars"], "stars"), (["--requests", "0"], "--requests is 0")]
+    ("arguments", "words"),
+    [
+        (["--of", "stars"], "stars"),
+        (["--of", ","], "allowed are obstacles"),
+        (["--requests", "0"], "--requests is 0"),
+        (["--seed", "-1"], "--seed is -1"),
+        (["--of", "joints", "--most", "5"], "nothing is left of joints"),
+        (["--of", "batch", "--most", "0"], "nothing is left of batch"),
+    ],
 )
 def test_bad_arguments_are_refused(
     arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]

@@ -11,6 +11,7 @@ from kinopt_ros.planning.servo.commanded import Commanded
 from kinopt_ros.planning.servo.session import Session
 from kinopt_ros.planning.servo.setup import servo_setup
 from kinopt_ros.planning.servo.stop import leads_beyond, only_slows, quickest_stop
+from kinopt_ros.planning.servo.velocity import Wanted
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.trajectory.interpolation import evaluate
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
@@ -121,9 +122,11 @@ def test_servo_stops_what_somebody_else_moves_within_the_limits(share: float) ->
     """A stop that broke a limit to stay where the motion leads was not sent, and the motion went on."""
     motion = turning(1, share)
     for now in range(10**8, 3 * 10**9, 10**8):
-        step = Session(SETUP, motion, goes_on=True).advance(SETUP, now, PANDA.default_q, None)
-        assert step.motion is not None
-        assert step.motion.report.ok
+        for wish in (None, lambda state, q, time: Wanted(np.zeros(len(SETUP.joints)))):
+            step = Session(SETUP, motion, goes_on=True).advance(SETUP, now, PANDA.default_q, wish)
+            assert step.motion is not None
+            assert step.motion.report.ok
+            assert step.brakes  # so that it is sent even where joint states are silent
 
 
 def test_what_only_slows_down() -> None:

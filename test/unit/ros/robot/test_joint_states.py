@@ -70,6 +70,10 @@ def test_simulated_time_that_is_slower_than_the_machines(monkeypatch: pytest.Mon
         states.of(ROBOT).require_fresh(ALL, ROBOT, 0.5)
     clock[0] = 0  # and begins anew
     assert states.of(ROBOT).behind.max() <= 0.001 + 1e-9
+    now[0] = 101.01
+    states.update(JointState(name=names, position=[0.0] * 6), 0, 0)
+    now[0], clock[0] = 101.02, 10**12  # and jumps
+    assert states.of(ROBOT).behind.max() < 0.31
 
 
 def test_silence_is_what_lasts_longer_than_usual(monkeypatch: pytest.MonkeyPatch) -> None:
