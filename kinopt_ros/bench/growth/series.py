@@ -11,6 +11,7 @@ import numpy as np
 from kinopt_ros.array import Float64
 from kinopt_ros.bench.extended_panda import extended_panda
 from kinopt_ros.bench.progress import Report, no_report
+from kinopt_ros.errors import InvalidRequestError
 from kinopt_ros.geometry.shapes import Box, PlacedShape, PointCloud
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.sampling import random_configurations
@@ -185,6 +186,10 @@ def _in(scene: Scene, robot: RobotModel, solver: Solver, size: int, plan: Plan) 
     count = plan.requests + _WARM_UP
     drawn = random_configurations(robot, DRAWS * count, plan.seed)
     q = np.concatenate([part[_free(robot, scene, part)] for part in np.array_split(drawn, DRAWS)])[:count]
+    if len(q) <= _WARM_UP:
+        raise InvalidRequestError(
+            f"seed {plan.seed} leaves {len(q)} of {len(drawn)} configurations free among {size}; give another --seed"
+        )
     yield (
         "check of one configuration",
         _cost(size, lambda one: check_collisions(robot, scene, one), [row[None] for row in q], _is_free),

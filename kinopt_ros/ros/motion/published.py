@@ -340,7 +340,7 @@ def check_keeps_stamps(motion: Commanded, setup: ServoSetup, state: RobotState, 
     if away > _ASIDE and _is_led_aside(motion, setup, state, then):
         raise StartStateError(
             f"the robot is {away:.3g} away from where the motion has it that it is in, and was not a moment ago: "
-            "somebody else seems to move it. Wait until it stands"
+            "somebody else moves it, or a speed slider slows it down. Wait until it stands"
         )
 
 
