@@ -45,6 +45,18 @@ def check_plot(file: str) -> Path:
     return path
 
 
+def save_plot(figure: Any, file: Path) -> None:
+    """Write a picture of matplotlib.
+
+    Raises:
+        InvalidRequestError: the file cannot be written.
+    """
+    try:
+        figure.savefig(file, format="png", dpi=110)
+    except OSError as error:
+        raise InvalidRequestError(f"the plot {str(file)!r} cannot be written: {error}") from error
+
+
 def plot_runs(runs: Sequence[SolverRun], title: str, file: Path) -> None:
     """Draw a histogram of all times, and for each solver a map of targets from the side and from above.
 
@@ -69,10 +81,7 @@ def plot_runs(runs: Sequence[SolverRun], title: str, file: Path) -> None:
             mesh = _map(axes, run, i, j, edges)
     bar = bottom.colorbar(mesh, ax=panels, aspect=30, shrink=0.9 / len(runs))
     bar.set_label("solved in a cell, %; red cross: a missed target")
-    try:
-        figure.savefig(file, format="png", dpi=110)
-    except OSError as error:
-        raise InvalidRequestError(f"the plot {str(file)!r} cannot be written: {error}") from error
+    save_plot(figure, file)
 
 
 def _histogram(axes: Any, runs: Sequence[SolverRun]) -> None:

@@ -49,11 +49,11 @@ def leaving(motion: Commanded, now: int, lead: int, limits: MotionLimits, way: i
     Args:
         motion: the one that the robot is in.
         now: ns of the clock.
-        lead: ns until it is left, as long as it takes to plan what follows.
+        lead: ns until it is left, as long as it takes to plan what follows, besides its way.
         limits: see ``planning_limits``.
-        way: as of ``Commanded.left_at``.
+        way: ns that it is on its way; as of ``Commanded.left_at``, too.
     """
-    begin, leave = motion.left_at(now, lead, way)
+    begin, leave = motion.left_at(now, lead + way, way)
     return Leaving(motion, begin, leave, tuple(_eased(motion.at(leave), limits)))
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from kinopt_ros.bench.growth.series import Series
-from kinopt_ros.errors import InvalidRequestError
+from kinopt_ros.bench.plots import save_plot
 
 _COLUMNS = 2
 
@@ -34,10 +34,7 @@ def plot_series(series: Sequence[Series], file: Path) -> None:
         axes.grid(alpha=0.3, which="both")
     for axes in list(panels.flat)[len(of) :]:
         axes.set_visible(False)
-    try:
-        figure.savefig(file, format="png", dpi=110)
-    except OSError as error:
-        raise InvalidRequestError(f"the plot {str(file)!r} cannot be written: {error}") from error
+    save_plot(figure, file)
 
 
 def _curve(axes: Any, one: Series) -> None:

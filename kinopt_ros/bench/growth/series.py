@@ -185,7 +185,9 @@ def _in(scene: Scene, robot: RobotModel, solver: Solver, size: int, plan: Plan) 
     yield "the first look at a new scene", Cost(size, first, first, time.perf_counter() - wall, 1.0)
     count = plan.requests + _WARM_UP
     drawn = random_configurations(robot, DRAWS * count, plan.seed)
-    q = np.concatenate([part[_free(robot, scene, part)] for part in np.array_split(drawn, DRAWS)])[:count]
+    q = np.concatenate(
+        [part[check_collisions(robot, scene, part).free] for part in np.array_split(drawn, DRAWS)]
+    )[:count]
     if len(q) <= _WARM_UP:
         raise InvalidRequestError(
             f"seed {plan.seed} leaves {len(q)} of {len(drawn)} configurations free among {size}; give another --seed"
@@ -215,10 +217,6 @@ def _in(scene: Scene, robot: RobotModel, solver: Solver, size: int, plan: Plan) 
 
 def _plan(solver: Solver, problem: TrajectoryProblem) -> TrajectoryResult:
     return plan_trajectory(solver, replace(problem, deadline=time.monotonic() + SECONDS))
-
-
-def _free(robot: RobotModel, scene: Scene, q: Annotated[Float64, "N nq"]) -> Any:
-    return check_collisions(robot, scene, q).free
 
 
 def _boxes(count: int, random: np.random.Generator) -> Scene:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from kinopt_ros.bench.hjcd.scaling import ScalingRow
+from kinopt_ros.bench.plots import save_plot
 from kinopt_ros.errors import InvalidRequestError
 
 LEAST_ERROR = 1e-17
@@ -44,10 +45,7 @@ def plot_accuracy(rows: Sequence[ScalingRow], title: str, file: Path) -> None:
             axes.set_title(robot, fontsize="medium")
             axes.grid(alpha=0.3)
         panels[-1].legend(fontsize="small")
-    try:
-        figure.savefig(file, format="png", dpi=110)
-    except OSError as error:
-        raise InvalidRequestError(f"the plot {str(file)!r} cannot be written: {error}") from error
+    save_plot(figure, file)
 
 
 def _draw(axes: Any, rows: Sequence[ScalingRow], kind: str, number: int) -> None:

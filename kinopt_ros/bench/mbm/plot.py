@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from kinopt_ros.bench.mbm.rows import ALL, MbmRow
+from kinopt_ros.bench.plots import save_plot
 from kinopt_ros.errors import InvalidRequestError
 
 
@@ -30,10 +31,7 @@ def plot_rows(rows: Sequence[MbmRow], file: Path) -> None:
         _durations(right, of_robot)
         left.set_title(f"{robot}: solved and accepted by the judge")
         right.set_title(f"{robot}: duration of the accepted motions")
-    try:
-        figure.savefig(file, format="png", dpi=110)
-    except OSError as error:
-        raise InvalidRequestError(f"the plot {str(file)!r} cannot be written: {error}") from error
+    save_plot(figure, file)
 
 
 def _solved(axes: Any, rows: Sequence[MbmRow]) -> None:

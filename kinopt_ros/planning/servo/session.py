@@ -165,10 +165,10 @@ def _stop(
     """Return the quickest stop that may be sent: one that goes no farther than its motion, or else that of each joint
     by itself. What is in the way of the motion may be in the way of the former, and it may break a limit to stay there.
     """
-    stop, motion = quickest_stop(setup, last, now, q, lead + way, way=way)
+    stop, motion = quickest_stop(setup, last, now, q, lead, way=way)
     if motion.report.ok:
         return stop, motion
-    other, free = quickest_stop(setup, last, now, q, lead + way, inside=False, way=way)
+    other, free = quickest_stop(setup, last, now, q, lead, inside=False, way=way)
     if free.report.ok or _wrong(motion) or other.end < stop.end:
         return other, free
     return stop, motion

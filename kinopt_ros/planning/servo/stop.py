@@ -57,12 +57,12 @@ def quickest_stop(
         last: the motion that is to end.
         now: ns of the clock.
         q: the whole robot; values of the joints that move do not matter.
-        lead: ns until it begins.
+        lead: ns until it begins, besides its way.
         inside: off for each joint to brake where it goes, wherever that is.
-        way: as of ``Commanded.left_at``.
+        way: ns that it is on its way; as of ``Commanded.left_at``, too.
     """
     limits = planning_limits(setup.unscaled)
-    now, leave = last.left_at(now, lead, way)
+    now, leave = last.left_at(now, lead + way, way)
     stop = last.going_on(now, leave, pieces_to_rest(last.at(leave), limits))
     if inside and leads_beyond(stop, last, now) > _BEYOND:
         stop = _stop_inside(setup, last, now, leave, (stop.end - leave) / NANOSECONDS_PER_SECOND)

@@ -74,7 +74,7 @@ def stop_in_time(
         ):  # a machine that is slow each time; one that slept once is quick again
             lead = max(lead, 2 * min(spent))
         now = clock()
-        stop, motion = quickest_stop(setup, published, now, state.q, lead + way, way=way)
+        stop, motion = quickest_stop(setup, published, now, state.q, lead, way=way)
         spent.append(clock() - now)
         if now + spent[-1] + way < stop.leave:  # else a controller would jump to it
             break

@@ -58,7 +58,7 @@ _REPEATED = 0.02
 """Time for which a driver tells the same position, s, so that this says nothing about its velocities."""
 _ALIKE = 0.7, 1.4
 """How many times as far as by its velocities a joint may go."""
-SILENT_GAPS, LEAST_SILENCE = 1.5, 0.015
+_SILENT_GAPS, _LEAST_SILENCE = 1.5, 0.015
 """How many times as long as the longest time between two messages lately nothing may come, besides their way; and the
 least time, s, that counts as silence."""
 _QUICKEST, _CLOCK_STEP = 20.0, 0.1
@@ -326,7 +326,6 @@ class RobotState(Received):
     elapsed: Annotated[Float64, "nq"] | None = None
     """Seconds since each was received, in simulated time, which motions are in; ``age`` goes on while that stands.
     None: time is not simulated."""
-
     gap: Annotated[Float64, "nq"] | None = None
     """Longest time between two messages of each lately, s; infinite if one has come. None: nobody knows."""
 
@@ -395,8 +394,8 @@ class RobotState(Received):
         if self.gap is None:
             return False
         index = list(variables)
-        usual = SILENT_GAPS * self.gap[index] + self.way(index) / 1e9
-        return bool((self.age[index] > np.maximum(usual, LEAST_SILENCE)).any())
+        usual = _SILENT_GAPS * self.gap[index] + self.way(index) / 1e9
+        return bool((self.age[index] > np.maximum(usual, _LEAST_SILENCE)).any())
 
     def jumped(self, variables: Iterable[int], robot: RobotModel) -> str | None:
         """Return a variable whose position has changed faster lately than it can; None if none has."""

@@ -294,8 +294,7 @@ class TargetPoseTopic:
         followed = followed_motion(self._output.published, setup, state, now, AWAY)
         if followed is None:
             return None
-        way = state.way(setup.variables)
-        return leaving(followed, now, lead + way, setup.planning, way)
+        return leaving(followed, now, lead, setup.planning, state.way(setup.variables))
 
     def _is_still_in(
         self, left: Leaving | None, setup: ServoSetup, around: Annotated[Float64, "nq"] | None
