@@ -8,7 +8,7 @@ from kinopt_ros.kinematics.forward import chain_pose, forward_kinematics
 from kinopt_ros.kinematics.free_joint import with_free_joint
 from kinopt_ros.kinematics.jacobian import geometric_jacobian
 from kinopt_ros.objectives.objective import Objective
-from kinopt_ros.objectives.problem import ObjectiveProblem, objective_problem
+from kinopt_ros.objectives.problem import ObjectiveProblem, objective_problem, with_objectives
 from kinopt_ros.objectives.result import ObjectiveResult
 from kinopt_ros.planning.objective_motion import objective_motion
 from kinopt_ros.planning.objectives import solve_objective
@@ -99,4 +99,5 @@ __all__ = [
     "upright",
     "with_base",
     "with_free_joint",
+    "with_objectives",
 ]

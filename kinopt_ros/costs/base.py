@@ -77,7 +77,7 @@ class Cost(Immutable, ABC):
             value = getattr(self, declared.name)
             if value is declared.default:  # checked once
                 continue
-            converted = value if _is_plain(declared, value) else _as_declared(type(self), declared, value)
+            converted = _converted(type(self), declared, value)
             if converted is not value:
                 object.__setattr__(self, declared.name, converted)
         self._check_common()
@@ -134,8 +134,28 @@ class Cost(Immutable, ABC):
         return copy
 
     def replace(self, **values: Any) -> Self:
-        """Return a copy with other values, checked."""
-        return replace(self, **values)
+        """Return a copy with other values, checked: only these are looked at."""
+        kind = type(self)
+        if kind.__post_init__ is not Cost.__post_init__ or not kind.__dataclass_params__.init:  # type: ignore[attr-defined]
+            return replace(self, **values)
+        declared = _declared(kind)
+        changed = [field for field in declared if field.name in values]
+        if len(changed) < len(values):  # the error of a dataclass
+            return replace(self, **values)
+        copy, own = object.__new__(kind), self.__dict__
+        copy.__dict__.update(
+            {field.name: own[field.name] for field in declared}
+        )  # nothing that was worked out from them
+        structure = own.get(_STRUCTURE)
+        for field in changed:
+            before, after = own[field.name], _converted(kind, field, values[field.name])
+            object.__setattr__(copy, field.name, after)
+            if structure is not None and _other_structure(field.name, before, after):
+                structure = None
+        copy._check_common()
+        if structure is not None:
+            object.__setattr__(copy, _STRUCTURE, structure)
+        return copy
 
     def _check_common(self) -> None:
         weight = self.weight
@@ -188,15 +208,7 @@ def structure_of(cost: Cost) -> tuple[Any, ...]:
     for declared in _declared(kind):  # the same fields in the same order, so that their names can be left out
         if not declared.structural:
             continue
-        value = getattr(cost, declared.name)
-        if type(value) is float:
-            parts.append(_NUMBER)
-        elif value is None or type(value) is str:
-            parts.append(value)
-        elif _is_numeric(value):
-            parts.append(("numbers", np.shape(value)))
-        else:
-            parts.append(("value", value))
+        parts.append(_part(getattr(cost, declared.name)))
     structure = tuple(parts)
     try:
         hash(structure)
@@ -206,6 +218,26 @@ def structure_of(cost: Cost) -> tuple[Any, ...]:
         ) from None
     object.__setattr__(cost, _STRUCTURE, structure)
     return structure
+
+
+def _part(value: Any) -> Any:
+    """Return what the structure of a cost has of a field: of numbers how many they are."""
+    if type(value) is float:
+        return _NUMBER
+    if value is None or type(value) is str:
+        return value
+    if _is_numeric(value):
+        return "numbers", np.shape(value)
+    return "value", value
+
+
+def _other_structure(name: str, before: Any, after: Any) -> bool:
+    """Return whether the structure of a cost is another one with another value of a field."""
+    if name == "label":
+        return False
+    if name == "tolerance":
+        return (before is None) != (after is None)
+    return bool(_part(before) != _part(after))
 
 
 def _is_numeric(value: Any) -> bool:
@@ -230,6 +262,11 @@ class _Declared(NamedTuple):
     alternatives: tuple[Any, ...]
     tuple_length: int | None
     """Length of tuples of floats that it may hold; 0: any; None: it may hold none."""
+
+
+def _converted(kind: type[Cost], declared: _Declared, value: Any) -> Any:
+    """Return a field's value as its kind declares it; refuse others. See ``_as_declared``."""
+    return value if _is_plain(declared, value) else _as_declared(kind, declared, value)
 
 
 def _is_plain(declared: _Declared, value: Any) -> bool:

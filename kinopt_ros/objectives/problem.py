@@ -120,12 +120,7 @@ def objective_problem(
     Raises:
         KinoptError: what does not fit, named.
     """
-    objectives = (objective,) if isinstance(objective, Objective) else tuple(objective)
-    if scene is not None:
-        objectives = tuple(
-            Objective(cost.in_scene(scene) for cost in one) if isinstance(one, Objective) else one
-            for one in objectives
-        )
+    objectives = _given(objective, scene)
     _check_objectives(robot, objectives, num_points)
     if joints is not None and group is not None:
         raise InvalidRequestError("give group or joints, not both")
@@ -177,6 +172,41 @@ def objective_problem(
     )
 
 
+def with_objectives(
+    robot: RobotModel, problem: ObjectiveProblem, objective: Objective | Iterable[Objective]
+) -> ObjectiveProblem:
+    """Return a problem with other objectives of its structure, as for the next targets.
+
+    Costs that stand in those of before, too, are not checked again.
+
+    Args:
+        robot: the robot that the problem is of.
+        problem: as ``objective_problem`` makes it.
+        objective: one, or as many as the problem has.
+
+    Raises:
+        KinoptError: what does not fit, named.
+    """
+    objectives = _given(objective, problem.scene)
+    if len(objectives) != problem.batch_size:
+        raise InvalidRequestError(
+            f"{len(objectives)} objectives are given; allowed are {problem.batch_size}, as many as the problem has"
+        )
+    _check_objectives(robot, objectives, problem.num_points, problem.objectives)
+    copy = object.__new__(ObjectiveProblem)  # all else was checked, and never changes
+    copy.__dict__.update(problem.__dict__)
+    object.__setattr__(copy, "objectives", objectives)
+    return copy
+
+
+def _given(objective: Objective | Iterable[Objective], scene: Scene | None) -> tuple[Objective, ...]:
+    """Return objectives with what they need of a scene."""
+    objectives = (objective,) if isinstance(objective, Objective) else tuple(objective)
+    if scene is None:
+        return objectives
+    return tuple([one.in_scene(scene) if isinstance(one, Objective) else one for one in objectives])
+
+
 @remembered
 def _free(
     robot: RobotModel, joints: tuple[str, ...], locked: tuple[str, ...]
@@ -205,18 +235,25 @@ def rows_of_objectives(problem: ObjectiveProblem, requests: Annotated[Int64, "R"
     )
 
 
-def _check_objectives(robot: RobotModel, objectives: tuple[Objective, ...], num_points: int) -> None:
+def _check_objectives(
+    robot: RobotModel,
+    objectives: tuple[Objective, ...],
+    num_points: int,
+    checked: tuple[Objective, ...] = (),
+) -> None:
+    """Raise a KinoptError for what does not fit. Of ``checked``, as many or none, all was checked before."""
     if not objectives or not all(isinstance(item, Objective) for item in objectives):
         raise InvalidRequestError("objective must be an Objective, or several")
     if isinstance(num_points, bool) or not isinstance(num_points, int) or not 1 <= num_points <= MOST_POINTS:
         raise InvalidRequestError(f"num_points is {num_points!r}; allowed is 1 to {MOST_POINTS}")
-    first = objectives[0].structure
+    first = (checked or objectives)[0].structure
     for number, objective in enumerate(objectives):
-        objective.check(robot, num_points)
-        if number and objective.structure != first:
+        if objective.structure is not first and objective.structure != first:
+            other = "those of the problem" if checked else "the first"
             raise InvalidRequestError(
-                f"objective {number} of a batch has another structure than the first: only numbers may differ"
+                f"objective {number} of a batch has another structure than {other}: only numbers may differ"
             )
+        objective.check(robot, num_points, checked[number] if checked else None)
 
 
 def _default_starts(objective: Objective, num_points: int) -> int:

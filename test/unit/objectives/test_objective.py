@@ -17,7 +17,7 @@ from kinopt_ros.errors import KinoptError
 from kinopt_ros.kinematics.sampling import random_configurations
 from kinopt_ros.kinematics.tangent import difference, directions
 from kinopt_ros.objectives.objective import MOST_COSTS, Objective
-from kinopt_ros.objectives.problem import objective_problem
+from kinopt_ros.objectives.problem import ObjectiveProblem, objective_problem, with_objectives
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import load_robot
 
@@ -197,3 +197,133 @@ def test_what_is_filled_in(panda: RobotModel) -> None:
     assert objective_problem(panda, objectives[0], deadline=0.0).late
     seeds[:] = 1.0
     assert not (problem.seeds[..., 0] == 1.0).any()
+
+
+def moved_target() -> np.ndarray:
+    T = target().copy()
+    T[:3, 3] += 0.01, -0.02, 0.03
+    return T
+
+
+def test_an_objective_with_another_target_is_as_if_made_anew() -> None:
+    first = Objective([HAND, Rest(weight=0.1)])
+    other = first.replace("link_pose", T_base_target=moved_target())
+    anew = Objective([HAND.replace(T_base_target=moved_target()), Rest(weight=0.1)])
+    assert other.titles == anew.titles
+    assert other.structure is first.structure
+    assert other.structure == anew.structure
+    assert other.costs[1] is first.costs[1]
+    cost = other.costs[0]
+    assert isinstance(cost, LinkPose)
+    np.testing.assert_array_equal(cost.T_base_target, moved_target())
+    np.testing.assert_array_equal(HAND.T_base_target, target())
+    assert not cost.T_base_target.flags.writeable
+
+
+@pytest.mark.parametrize(
+    "values",
+    [{"weight": (1.0,) * 6}, {"tolerance": None}, {"T_link_tool": np.eye(4)}, {"link": "panda_link8"}],
+)
+def test_an_objective_with_another_structure_knows_it(values: dict[str, Any]) -> None:
+    first = Objective([HAND, Rest(weight=0.1)])
+    other = first.replace("link_pose", **values)
+    assert other.structure != first.structure
+    assert other.structure == Objective([HAND.replace(**values), Rest(weight=0.1)]).structure
+
+
+def test_titles_follow_a_replaced_label() -> None:
+    objective = Objective([Rest(), Rest()]).replace("rest 2", label="home")
+    assert objective.titles == ("rest", "home")
+    assert objective.replace("home", label="rest").titles == ("rest", "rest 2")
+
+
+@pytest.mark.parametrize(
+    ("title", "values", "said"),
+    [
+        ("reach", {"weight": 1.0}, "no cost has the title 'reach'; there are link_pose, rest"),
+        ("rest", {"weight": -1.0}, "weight is -1.0"),
+        ("rest", {"weight": "much"}, "weight"),
+        ("link_pose", {"T_base_target": np.full((4, 4), np.nan)}, "finite"),
+        ("link_pose", {"tolerance": ()}, "tolerance"),
+    ],
+)
+def test_replaced_values_are_checked(title: str, values: dict[str, Any], said: str) -> None:
+    with pytest.raises(KinoptError, match=said):
+        Objective([HAND, Rest()]).replace(title, **values)
+
+
+def test_names_that_a_cost_lacks_are_refused_as_ever() -> None:
+    with pytest.raises(TypeError, match="wieght"):
+        HAND.replace(wieght=1.0)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Derived(Rest):
+    """A cost that works something out when it is made."""
+
+    name: ClassVar[str] = "derived"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "doubled", 2.0 * float(np.max(self.weight)))
+
+
+def test_what_a_cost_works_out_itself_is_worked_out_anew() -> None:
+    assert Derived(weight=1.0).replace(weight=3.0).doubled == 6.0  # type: ignore[attr-defined]
+
+
+def test_a_problem_with_other_objectives_is_as_if_made_anew(panda: RobotModel) -> None:
+    first = Objective([HAND, Rest(weight=0.1)])
+    other = first.replace("link_pose", T_base_target=moved_target())
+    made = objective_problem(panda, first, num_starts=3, random_seed=5)
+    problem = with_objectives(panda, made, other)
+    anew = objective_problem(panda, other, num_starts=3, random_seed=5)
+    assert problem.objectives == (other,)
+    assert made.objectives == (first,)
+    for name in ("joints", "num_points", "dt", "num_starts", "more_starts", "random_seed", "scene"):
+        assert getattr(problem, name) == getattr(anew, name)
+    for name in ("free", "state", "seeds"):
+        np.testing.assert_array_equal(getattr(problem, name), getattr(anew, name))
+
+
+def test_costs_that_were_checked_are_not_checked_again(
+    panda: RobotModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = Objective([HAND, Rest(weight=0.1)])
+    made = objective_problem(panda, first)
+    checked: list[type] = []
+    for kind in (LinkPose, Rest):
+        usual = kind.check
+
+        def check(self: Any, robot: RobotModel, usual: Any = usual) -> None:
+            checked.append(type(self))
+            usual(self, robot)
+
+        monkeypatch.setattr(kind, "check", check)
+    with_objectives(panda, made, first.replace("link_pose", T_base_target=moved_target()))
+    assert checked == [LinkPose]
+    objective_problem(panda, first)
+    assert checked == [LinkPose, LinkPose, Rest]
+
+
+def made_problem(panda: RobotModel) -> ObjectiveProblem:
+    return objective_problem(panda, [Objective([HAND, Rest(weight=0.1)])] * 2)
+
+
+@pytest.mark.parametrize(
+    ("objectives", "said"),
+    [
+        ([Objective([HAND, Rest()])], "1 objectives are given; allowed are 2"),
+        ([Objective([HAND, Rest()])] * 3, "3 objectives are given; allowed are 2"),
+        (
+            [Objective([HAND, Rest()]), Objective([HAND])],
+            "objective 1 of a batch has another structure than those of",
+        ),
+        ([Objective([Rest()])] * 2, "objective 0 of a batch has another structure than those of"),
+        (["rest", "rest"], "Objective"),
+        ([Objective([HAND.replace(T_base_target=2.0 * np.eye(4)), Rest()])] * 2, "is no pose"),
+    ],
+)
+def test_other_objectives_refuse(panda: RobotModel, objectives: list[Any], said: str) -> None:
+    with pytest.raises(KinoptError, match=said):
+        with_objectives(panda, made_problem(panda), objectives)

@@ -11,6 +11,7 @@ import pytest
 from support.cost_table import cost_table
 from support.pages import page
 
+from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.objectives.evaluation import evaluate
 from kinopt_ros.objectives.objective import Objective
 from kinopt_ros.objectives.reading import objective_from_text
@@ -62,7 +63,13 @@ def test_the_python_runs(kept_folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
         pytest.importorskip(package)
     monkeypatch.setenv("XDG_CACHE_HOME", str(kept_folder))
     names: dict[str, Any] = {}
-    exec(block("python", "solve_objective"), names)
+    exec(block("python", "load_robot"), names)
     assert names["result"].success[0]
     assert np.isfinite(names["q"]).all()
+    names["target"] = names["target"].copy()
+    names["target"][:3, 3] = 0.5, 0.0, 0.4
+    exec(block("python", "with_objectives"), names)
+    assert names["result"].success[0]
+    found = forward_kinematics(names["robot"], names["result"].q[0], ("panda_hand",))[0, 0]
+    np.testing.assert_allclose(found, names["target"], atol=1e-3)
     names["solver"].close()

@@ -2,6 +2,7 @@
 
 import threading
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, cast
 
 import numpy as np
@@ -155,13 +156,19 @@ def _solved(
         packed.numbers,
         packed.shape,
         _EFFORT,
-        np.array([table_tries, 0, restarts, signed(random_seed), 1], dtype=np.int64),
+        _tries(table_tries, restarts, random_seed),
         q,
         filled((N,), np.inf),
         np.zeros(N, np.int64),
         np.zeros(N, np.bool_),
     )
     return q
+
+
+@lru_cache(maxsize=64)
+def _tries(table_tries: int, restarts: int, random_seed: int) -> Annotated[Int64, "5"]:
+    """Return the whole numbers of a search; nobody writes them."""
+    return np.array([table_tries, 0, restarts, signed(random_seed), 1], dtype=np.int64)
 
 
 _EFFORT = np.array([AIM, AIM, _ACCEPTED, _ACCEPTED, 0.0, 0.0])

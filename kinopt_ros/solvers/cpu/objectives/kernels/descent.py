@@ -295,7 +295,7 @@ def descend(model, weights, numbers, start, room):
         constrained = constrained or (costs.holds[i] and weights[i] != 0.0)
     for k in range(STEPS):
         room.history[k] = np.nan
-    near, mu, level = False, 1.0, violation_of(costs, weights, here.r)
+    near, mu, level = False, 0.1, violation_of(costs, weights, here.r)
     at_start = level
     near_rho = first_rho
     for iteration in range(STEPS):
