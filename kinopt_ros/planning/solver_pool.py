@@ -93,6 +93,7 @@ class SolverPool:
         Raises:
             UnknownSolverError: there is none of that name.
             SolverUnavailableError: it cannot run here or not for this robot; ``get`` will say so from now on.
+            AbandonedError: nobody wants it any more (``wanted.py``).
         """
         chosen = solver_class(name)
         with self._lock:
@@ -104,7 +105,7 @@ class SolverPool:
             try:
                 solver = chosen()
                 solver.configure(self.robot, self._options.get(chosen.name))
-            except KeyboardInterrupt:
+            except (KeyboardInterrupt, AbandonedError):
                 raise
             except BaseException as error:  # whatever a plugin raises must not take the others down
                 refused = SolverUnavailableError(

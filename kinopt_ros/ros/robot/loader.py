@@ -19,7 +19,7 @@ from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.solvers.readiness import prepare_collisions
 from kinopt_ros.solvers.registry import AUTO
 from kinopt_ros.verification.collision import left_out_by_guess, without_shapes
-from kinopt_ros.wanted import AbandonedError, as_long_as
+from kinopt_ros.wanted import AbandonedError, as_long_as, check_wanted
 
 _WARM_UP_SECONDS = 60.0
 _CLOSE_SECONDS = 0.5
@@ -63,6 +63,8 @@ class RobotLoader:
         self._loaded: LoadedRobot | None = None
         self._in_work: set[tuple[int, str]] = set()
         """Pools and the solvers that are prepared for them on demand."""
+        self._one_at_a_time = threading.Lock()
+        """Held by who prepares a solver on demand."""
         self._refusal: KinoptError = _none_yet()
 
     @property
@@ -232,13 +234,23 @@ class RobotLoader:
             return self._loaded is not None and self._loaded.model is model
 
     def _prepare_later(self, pool: SolverPool, name: str) -> None:
-        """Prepare a solver on a thread of its own, unless that is being done or the node shuts down."""
+        """Prepare a solver on a thread of its own, unless that is being done or the node shuts down.
+
+        One at a time, as compilers take gigabytes, and only as long as the pool's robot serves.
+        """
+
+        def wanted() -> bool:
+            return not self._closed and self._serves(pool.robot)
 
         def work() -> None:
             try:
-                for sentence in _prepare(pool, name, ik=False):
-                    if not self._closed:
-                        self._report(sentence, None)
+                with self._one_at_a_time, as_long_as(wanted):
+                    check_wanted()
+                    for sentence in _prepare(pool, name, ik=False):
+                        if wanted():
+                            self._report(sentence, None)
+            except AbandonedError:
+                pass
             finally:
                 with self._lock:
                     self._in_work.discard((id(pool), name))
@@ -247,7 +259,8 @@ class RobotLoader:
             if self._closed or (id(pool), name) in self._in_work:
                 return
             self._in_work.add((id(pool), name))
-        threading.Thread(target=work, name=f"prepare {name}", daemon=True).start()
+        # No daemon: the end of the process looks for threads at work that are none.
+        threading.Thread(target=work, name=f"prepare {name}", daemon=False).start()
 
 
 def _none_yet() -> KinoptError:

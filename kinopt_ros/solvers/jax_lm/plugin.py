@@ -31,6 +31,7 @@ from kinopt_ros.solvers.locked_joints import (
 )
 from kinopt_ros.solvers.result import IkCandidates
 from kinopt_ros.solvers.version import package_version
+from kinopt_ros.wanted import check_wanted
 
 if TYPE_CHECKING:
     from kinopt_ros.solvers.jax_lm.chain import LaneChain
@@ -240,8 +241,11 @@ class JaxLmSolver(Solver):
         chain = group_chain(robot, group_name)
         if chain is None or (chain.motion == Motion.QUATERNION).any():
             return
+        if len(chain.variables) > self.capabilities.max_variables:  # such requests are refused
+            return
         plan = stages(PoseTarget(chain.tip_link, np.eye(4)[None]), self._effort)
         for key in needed(lane_chain(robot, chain), plan, 1 << 20):
+            check_wanted()
             self._programs.get(key)
 
 

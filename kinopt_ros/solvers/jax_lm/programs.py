@@ -11,7 +11,7 @@ import pickle
 import re
 import threading
 from collections.abc import Callable, Hashable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar
@@ -192,9 +192,18 @@ class Programs(Generic[K]):
         """Return a program, the name by which it is to be kept if it was not, and its bytes on disk."""
         nobody_waits = threading.current_thread() is self._background
         at_work = nullcontext() if nobody_waits else self._notice.compiling("a program of jax_lm")
-        # On a thread of its own, where nothing holds that the caller has set for his: meshes, devices, precision.
-        with ThreadPoolExecutor(1, "jax_lm compiler") as thread:
-            return thread.submit(self._loaded_or_compiled, key, at_work).result()
+        # On a thread of its own, where nothing holds that the caller has set for his: meshes, devices, precision. No
+        # daemon, whoever calls: where Python ends in the middle of XLA's compiler, the process is aborted.
+        made: Future[tuple[Program, str | None, int]] = Future()
+
+        def make() -> None:
+            try:
+                made.set_result(self._loaded_or_compiled(key, at_work))
+            except BaseException as error:
+                made.set_exception(error)
+
+        threading.Thread(target=make, name="jax_lm at work", daemon=False).start()
+        return made.result()
 
     def _loaded_or_compiled(
         self, key: K, at_work: AbstractContextManager[None]

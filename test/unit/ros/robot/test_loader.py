@@ -156,3 +156,66 @@ def test_a_solver_that_does_not_close_keeps_no_node_from_ending(monkeypatch: pyt
         _ = loader.loaded
     go_on.set()
     assert closed.wait(LONG)
+
+
+def test_what_is_prepared_on_demand_is_given_up_with_its_robot(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One at a time, on threads that the end of a process waits for: a compiler at work aborts it else."""
+    begun: list[str] = []
+    at_work: set[str] = set()
+    most, daemons, ended = [0], [False], [threading.Event(), threading.Event()]
+
+    def prepare(pool: SolverPool, name: str, ik: bool = True) -> list[str]:
+        if name not in ("jax_lm", "hjcd"):
+            return []
+        at_work.add(name)
+        most[0] = max(most[0], len(at_work))
+        daemons.append(threading.current_thread().daemon)
+        begun.append(f"{name} of {pool.robot.name}")
+        end = time.monotonic() + LONG
+        try:
+            while pool.robot.name == "old" and time.monotonic() < end:
+                check_wanted()
+                time.sleep(0.001)
+        except KinoptError as error:
+            return [str(error)]
+        finally:
+            at_work.discard(name)
+            ended[pool.robot.name == "new"].set()
+        return ["done"]
+
+    monkeypatch.setattr(robot_loader, "_prepare", prepare)
+    monkeypatch.setattr(robot_loader, "prepare_collisions", lambda model: None)
+    monkeypatch.setattr(SolverPool, "warm_up_trajectories", lambda pool: None)
+    said: list[str] = []
+    loader = RobotLoader(lambda sentence, error: said.append(sentence))
+
+    def asked_as_daemon(pool: SolverPool, *names: str) -> None:
+        for name in names:
+            asking = threading.Thread(target=loader._prepare_later, args=(pool, name), daemon=True)
+            asking.start()
+            asking.join(LONG)
+
+    def serves(name: str) -> None:
+        end = time.monotonic() + LONG
+        while not (loader.is_ready and loader.loaded.model.name == name):
+            assert time.monotonic() < end
+            time.sleep(0.001)
+
+    try:
+        loader.load(lambda: robot("old"), {}, "cpu", ())
+        serves("old")
+        asked_as_daemon(loader.loaded.pool, "jax_lm", "hjcd", "jax_lm")
+        end = time.monotonic() + LONG
+        while not begun and time.monotonic() < end:
+            time.sleep(0.001)
+        loader.load(lambda: robot("new"), {}, "cpu", ())
+        serves("new")
+        assert ended[0].wait(LONG)
+        asked_as_daemon(loader.loaded.pool, "jax_lm")
+        assert ended[1].wait(LONG)
+        assert begun == ["jax_lm of old", "jax_lm of new"]
+        assert most == [1]
+        assert not any(daemons)
+        assert not any("given up" in sentence for sentence in said)
+    finally:
+        loader.close()

@@ -16,6 +16,7 @@ import jax
 import numpy as np
 import pytest
 
+from kinopt_ros.bench.extended_panda import extended_panda
 from kinopt_ros.errors import NotReadyError, SolverUnavailableError, UnknownNameError
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.sampling import random_configurations
@@ -23,6 +24,7 @@ from kinopt_ros.problems.builder import ik_problem
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.robot.chain import build_chain
 from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.urdf import robot_from_urdf
 from kinopt_ros.solvers.jax_lm.plugin import JaxLmSolver
 from kinopt_ros.solvers.jax_lm.programs import Compilation, Programs
 from kinopt_ros.solvers.jax_lm.runtime import start
@@ -218,7 +220,7 @@ solver = create_solver("jax_lm", robot, {"groups": ""})
 try:
     solver.solve_ik(ik_problem(robot, np.eye(4), tip_link="l4", deadline=time.monotonic() + 60.0))
 except NotReadyError:
-    while "jax_lm compiler_0" not in [thread.name for thread in threading.enumerate()]:
+    while "jax_lm at work" not in [thread.name for thread in threading.enumerate()]:
         time.sleep(0.01)  # to be in the middle of it
 print("jax_lm compiler" in [thread.name for thread in threading.enumerate()])
 """
@@ -435,3 +437,38 @@ def test_a_program_that_cannot_be_compiled_says_so_once() -> None:
     with pytest.raises(SolverUnavailableError, match="could not be compiled: TypeError: no body of a loop"):
         made.check_can_be_made(iter(["another", "a loop"]))
     made.check_can_be_made(["a loop"])  # and may be tried again
+
+
+def test_nothing_is_compiled_for_groups_that_are_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their requests are refused: a chain of 400 joints took a gigabyte and minutes."""
+    asked: list[object] = []
+    monkeypatch.setattr(Programs, "get", lambda programs, key: asked.append(key))
+    for joints, compiled in ((7, True), (33, False)):
+        asked.clear()
+        solver = JaxLmSolver()
+        solver.configure(robot_from_urdf(extended_panda(joints)), None)
+        solver.close()
+        assert bool(asked) == compiled
+
+
+def test_a_program_is_compiled_on_no_daemon_whoever_asks() -> None:
+    """Else the end of a process would not know of it, and wait for it."""
+    daemons: list[bool] = []
+
+    class Told:
+        known_as = None
+
+        def name(self) -> str:
+            daemons.append(threading.current_thread().daemon)
+            raise NotReadyError("enough")
+
+    programs: Programs[str] = Programs(start("auto", True), lambda runtime, key: Told())  # type: ignore[arg-type]
+
+    def ask() -> None:
+        with pytest.raises(NotReadyError, match="enough"):
+            programs.get("any")
+
+    asking = threading.Thread(target=ask, daemon=True)
+    asking.start()
+    asking.join(60.0)
+    assert daemons == [False]
