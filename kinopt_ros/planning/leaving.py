@@ -11,6 +11,10 @@ from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND, Joint
 
 _STEP = 0.005
 """Unit of the times in which accelerations go back to zero, s: quintics suffer from pieces that are much shorter."""
+_ROUNDING = 1e-6
+"""Share of a limit that rounding errors are below."""
+_LATER = 8
+"""Most steps by which a motion is left later, where joints would get beyond a limit of velocity else."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +58,16 @@ def leaving(motion: Commanded, now: int, lead: int, limits: MotionLimits, way: i
         way: ns that it is on its way; as of ``Commanded.left_at``, too.
     """
     begin, leave = motion.left_at(now, lead + way, way)
-    return Leaving(motion, begin, leave, tuple(_eased(motion.at(leave), limits)))
+    left = first = Leaving(motion, begin, leave, tuple(_eased(motion.at(leave), limits)))
+    # Steps round the times up, in which joints get faster: those near their limits are soon through.
+    for step in range(1, _LATER + 1):
+        if (np.abs(left.state.velocity) <= (1.0 + _ROUNDING) * limits.velocity).all():
+            return left
+        leave = motion.near_waypoint(first.leave + round(step * _STEP * NANOSECONDS_PER_SECOND))
+        if leave >= motion.end:
+            break
+        left = Leaving(motion, begin, leave, tuple(_eased(motion.at(leave), limits)))
+    return first
 
 
 def _eased(state: MotionState, limits: MotionLimits) -> list[Piece]:

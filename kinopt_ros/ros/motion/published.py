@@ -18,7 +18,15 @@ from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.turns import apart, continuous_joints
 from kinopt_ros.ros.messages.conversions import trajectory_from_message
 from kinopt_ros.ros.messages.stamps import nanoseconds
-from kinopt_ros.ros.motion.drives import ALIKE, THERE, least_lag_error, led_aside, share_of
+from kinopt_ros.ros.motion.drives import (
+    ALIKE,
+    THERE,
+    Told,
+    least_lag_error,
+    led_aside,
+    share_of,
+    time_in,
+)
 from kinopt_ros.ros.motion.slider import pace_of
 from kinopt_ros.ros.robot.joint_states import LATEST, RobotState
 from kinopt_ros.ros.robot.parameters import MOST_DELAY, START_DELAY
@@ -43,6 +51,9 @@ would be then, rad or m."""
 _BEGINS, _USUAL_LAG = 250_000_000, 0.041
 """Time from its begin on in which a motion has just begun, ns, and the longest lag of drives that is believed
 then, s."""
+_TELLS_FROM, _TELLS, _TELLS_LESS, _MOVES = 100_000_000, 100_000_000, 20_000_000, 0.1
+"""Time from a motion's begin on from which it tells drives that lag from a speed slider, ns; how long it has to; how
+much less will do, as joint states come when they come; and the share of a limit of velocity from which it does."""
 _ASIDE, _LEAST_PAST = 3e-3, 2
 """How much farther beside a motion joints may be than lately, rad or m, and the least number of places that say so."""
 QUINTIC = 10.0 / np.sqrt(3.0)
@@ -299,7 +310,18 @@ def _is_same_clock(late: Any, earliest: float = EARLIEST) -> Any:
     return (earliest <= late) & (late <= LATEST)
 
 
-def check_keeps_stamps(motion: Commanded, setup: ServoSetup, state: RobotState, now: int) -> None:
+class TooSoonToTellError(StartStateError):
+    """Nobody can tell yet whether drives lag or a speed slider slows a motion down."""
+
+    def __init__(self, sentence: str, until: int) -> None:
+        """``until``: when what is measured may say more, ns of the node's clock."""
+        super().__init__(sentence)
+        self.until = until
+
+
+def check_keeps_stamps(
+    motion: Commanded, setup: ServoSetup, state: RobotState, now: int, told: ToldMotion | None = None
+) -> None:
     """Raise StartStateError if the robot is as far ahead of a motion as by a controller that began when it came, or
     behind it and slower, as by one that slows motions down.
 
@@ -310,6 +332,10 @@ def check_keeps_stamps(motion: Commanded, setup: ServoSetup, state: RobotState, 
         setup: the robot and the motion's joints.
         state: as measured, of all these joints.
         now: ns of the node's clock.
+        told: the motion with those before it; None if these are not known.
+
+    Raises:
+        TooSoonToTellError: the motion may have been on for too short to tell.
     """
     measured = state.q[setup.variables]
     then = state.seen(setup.variables, now)
@@ -325,12 +351,18 @@ def check_keeps_stamps(motion: Commanded, setup: ServoSetup, state: RobotState, 
     beside = setup.away(measured, position).max(axis=1)
     best = int(np.argmin(beside))
     share = share_of(velocity[best], setup, state) if beside[best] + ALIKE < away else 1.0
-    if share < _SLOWER or (np.isnan(share) and away > _FAR and not _may_lag(motion, setup, state, then)):
+    # Behind drives that lag joints are slower than at any time of the motion while that gets faster.
+    slower = share < _SLOWER and not _lags(told or motion, setup, state, now)
+    if slower or (np.isnan(share) and away > _FAR and not _may_lag(motion, setup, state, then)):
         late = (then - int(times[best])) / NANOSECONDS_PER_SECOND
-        raise StartStateError(
+        sentence = (
             f"the robot is {late:.2g} s behind the motion that it is in, and slower, as by a controller that slows "
             "motions down: what leaves the motion would set it on. Wait until that one is over"
         )
+        tells = motion.start + _TELLS_FROM + _TELLS
+        if slower and then < tells:
+            raise TooSoonToTellError(sentence, tells + (now - then))
+        raise StartStateError(sentence)
     pace = None if away <= THERE else pace_of(motion, setup, state, now)
     if pace is not None:
         raise StartStateError(
@@ -364,6 +396,19 @@ def _known_past(
         known = then - since * NANOSECONDS_PER_SECOND >= motion.start
         since, places = since[known], places[known]
     return since, places
+
+
+def _lags(motion: Told, setup: ServoSetup, state: RobotState, now: int) -> bool:
+    """Check whether joints are behind a motion by their drives, and were for as long as tells these from a speed
+    slider: one of 90 % looks like drives that lag by 20 ms at first. Arguments as of ``check_keeps_stamps``."""
+    seen = state.seen(setup.variables, now)
+    since = np.round(state.past(setup.variables)[0] * NANOSECONDS_PER_SECOND).astype(np.int64)
+    moving = [seen - since[since >= _TELLS - _TELLS_LESS]]  # then, and a moment before
+    moving.append(moving[0] - _TELLS_FROM // 2)
+    speeds = [np.abs(motion.at_all(times)[1]) / setup.unscaled.velocity for times in moving]
+    tells = np.min([speed.max(axis=1) for speed in speeds], axis=0) > _MOVES
+    tells &= moving[1] >= motion.start
+    return bool(tells.any()) and time_in(motion, setup, state, now, trusting=True) is not None
 
 
 def _may_lag(motion: Commanded, setup: ServoSetup, state: RobotState, then: int) -> bool:

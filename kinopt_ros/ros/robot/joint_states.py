@@ -34,8 +34,9 @@ _HELD = 0.1
 SLOWEST_WAY, FADES = 0.1, 0.5
 """Longest way of a joint state that is reckoned with, s: what a message to the controller takes, too; and the time in
 which a way that is not seen again fades to a third, s."""
-_LONGEST_GAP = 0.3
-"""Longest time between two messages that counts as usual, s."""
+_LONGEST_GAP, _SHORT_GAP = 0.3, 0.01
+"""Longest time between two messages that counts as usual, s, and one that always does: what lay in a network comes all
+at once."""
 _NOISE = 5e-3
 """Step that says nothing, rad or m: at 1 kHz noise would be faster than a slow joint can be."""
 _WAY_SECONDS = 0.05
@@ -95,7 +96,7 @@ class _Reading(NamedTuple):
     slowest: float
     """Longest time from a stamp to its arrival lately, s."""
     gap: float
-    """Longest time between two messages lately, s, _LONGEST_GAP at most; infinite after one."""
+    """Longest usual time between two messages lately, s, _LONGEST_GAP at most; infinite after one."""
     ways: tuple[tuple[float, float], ...]
     """Earlier positions, two or more, each with ``passed`` then, the oldest first; the last but one begins the way."""
     swept: float = 0.0
@@ -189,10 +190,13 @@ class _Reading(NamedTuple):
         return max(self.believed_late, self.slowest * math.exp((self.received - now) / FADES))
 
     def gap_after(self, received: float) -> float:
-        """Return ``gap`` when the next message is received (s): that one, or what of a longer one has not faded."""
+        """Return ``gap`` when the next message is received (s): that one, or what of a longer one has not faded; at most
+        twice what it was before, as a single hiccup is not usual."""
         gap = received - self.received
-        before = self.gap * math.exp(-gap / FADES) if math.isfinite(self.gap) else 0.0
-        return max(min(gap, _LONGEST_GAP), before)
+        if not math.isfinite(self.gap):
+            return min(gap, _LONGEST_GAP)
+        most = min(max(2.0 * self.gap, _SHORT_GAP), _LONGEST_GAP)
+        return max(min(gap, most), self.gap * math.exp(-gap / FADES))
 
     @property
     def contradiction(self) -> float:
@@ -394,7 +398,7 @@ class RobotState(Received):
         if self.gap is None:
             return False
         index = list(variables)
-        usual = _SILENT_GAPS * self.gap[index] + self.way(index) / 1e9
+        usual = _SILENT_GAPS * self.gap[index]
         return bool((self.age[index] > np.maximum(usual, _LEAST_SILENCE)).any())
 
     def jumped(self, variables: Iterable[int], robot: RobotModel) -> str | None:

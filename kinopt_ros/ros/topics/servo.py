@@ -43,8 +43,10 @@ from kinopt_ros.ros.motion.published import (
     check_clock,
     check_keeps_stamps,
     followed_motion,
+    last_of,
     lead_to,
     not_begun_since,
+    told_by,
 )
 from kinopt_ros.ros.motion.rights import Claim
 from kinopt_ros.ros.requests.servo_commands import (
@@ -335,7 +337,9 @@ class ServoTopic:
         self._followed = None if begin is None else begin.start
         self._before = self._output.published
         if begin is not None:
-            check_keeps_stamps(begin, setup, state, now)
+            last = last_of(self._before, setup.joints)
+            told = None if last is None else told_by(last, setup.joints)
+            check_keeps_stamps(begin, setup, state, now, told)
             if not all(one.stamped for one in self._before if one.start == begin.start):
                 raise StartStateError(
                     "the robot is in a motion that began when its controller got it, as it has no stamp: nobody knows "

@@ -50,7 +50,14 @@ from kinopt_ros.ros.motion.last_look import (
     check_others_at_rest,
 )
 from kinopt_ros.ros.motion.output import ClosedError, MotionOutput
-from kinopt_ros.ros.motion.published import check_clock, check_keeps_stamps, followed_motion
+from kinopt_ros.ros.motion.published import (
+    TooSoonToTellError,
+    check_clock,
+    check_keeps_stamps,
+    followed_motion,
+    last_of,
+    told_by,
+)
 from kinopt_ros.ros.motion.rights import Claim
 from kinopt_ros.ros.motion.run import MotionRun
 from kinopt_ros.ros.motion.watched import WatchedMotions
@@ -189,7 +196,17 @@ class TargetPoseTopic:
                     times = f" (planned {number} times)" if number > 1 else ""
                     error.args = (f"{error}{times}",)
                     raise
+                if isinstance(error, TooSoonToTellError):
+                    deadline += self._wait_until(claim, error.until, deadline)
         return None
+
+    def _wait_until(self, claim: Claim, until: int, deadline: float) -> float:
+        """Wait until a time, ns of the node's clock, as long as nobody else has asked for a motion, until the deadline
+        (``time.monotonic()``) at most; return how long, s."""
+        begin = time.monotonic()
+        while claim.holds and self._now() < until and time.monotonic() < deadline:
+            time.sleep(_LOOK_SECONDS)
+        return time.monotonic() - begin
 
     def _plan(
         self, target: Any, report: MotionReport, deadline: float, lead: int
@@ -324,7 +341,9 @@ class TargetPoseTopic:
             others = np.setdiff1d(np.flatnonzero(state.known), setup.variables).tolist()
             check_is_at(setup.robot, state, around, others)
             check_others_at_rest(setup.robot, state, others, self._context.parameter("state_timeout"))
-        check_keeps_stamps(left.motion, setup, state, now)
+        last = last_of(self._output.published, setup.joints)
+        told = None if last is None else told_by(last, setup.joints)
+        check_keeps_stamps(left.motion, setup, state, now, told)
         followed = followed_motion(self._output.published, setup, state, now, AWAY)
         # Who lost the joints may have sent a brake meanwhile, and a robot that has just begun to brake is near to both.
         if followed is None or followed.start != left.motion.start:

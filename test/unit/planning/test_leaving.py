@@ -73,3 +73,25 @@ def test_a_slow_joint_does_not_wait_for_quick_ones() -> None:
     np.testing.assert_allclose(last.velocity, [0.011 + 0.3 * 0.01 / 2, 1.0 + 5.0 * 0.2 / 2])
     assert last.velocity[0] <= limits.velocity[0]
     assert not _eased(MotionState(np.zeros(2), np.ones(2), np.zeros(2)), limits)
+
+
+def test_joints_near_their_limits_are_left_within_them() -> None:
+    """Times are rounded up, in which joints get faster: 6 of 2,400 targets were refused, up to 1 % beyond a limit."""
+    random, still = np.random.default_rng(5), np.zeros(PANDA.nq)
+    velocity, acceleration, jerk = (
+        getattr(PANDA.limits, name)[:7] for name in ("velocity", "acceleration", "jerk")
+    )
+    limits = planning_limits(MotionLimits(velocity, acceleration, jerk))
+    for _ in range(30):
+        begin, goal = START.copy(), START.copy()
+        begin[:7] += random.uniform(-0.3, 0.3, 7)
+        goal[:7] = np.clip(
+            begin[:7] + random.choice([0.2, 0.6, 1.5]) * random.uniform(-1.0, 1.0, 7),
+            PANDA.limits.lower[:7] + 0.1,
+            PANDA.limits.upper[:7] - 0.1,
+        )
+        first = plan_joint_motion(PANDA, ARM, begin, still, goal, 1.0, 1.0).trajectory
+        runs = Commanded(first, BEGIN, BEGIN, BEGIN)
+        for passed in random.uniform(0.0, first.duration, 40):
+            left = leaving(runs, BEGIN + round(1e9 * passed), LEAD // 5, limits)
+            assert (np.abs(left.state.velocity) <= velocity).all()
