@@ -190,8 +190,8 @@ class _Reading(NamedTuple):
         return max(self.believed_late, self.slowest * math.exp((self.received - now) / FADES))
 
     def gap_after(self, received: float) -> float:
-        """Return ``gap`` when the next message is received (s): that one, or what of a longer one has not faded; at most
-        twice what it was before, as a single hiccup is not usual."""
+        """Return ``gap`` when the next message is received (s): that one, at most twice what was usual before, as a
+        single hiccup is not; or what of a longer one has not faded."""
         gap = received - self.received
         if not math.isfinite(self.gap):
             return min(gap, _LONGEST_GAP)

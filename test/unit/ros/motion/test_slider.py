@@ -12,7 +12,7 @@ from kinopt_ros.planning.motion import plan_joint_motion
 from kinopt_ros.planning.servo.commanded import Commanded
 from kinopt_ros.planning.servo.setup import servo_setup
 from kinopt_ros.robot.sources import load_robot
-from kinopt_ros.ros.motion.published import TooSoonToTellError, ToldMotion, check_keeps_stamps
+from kinopt_ros.ros.motion.published import ToldMotion, TooSoonToTellError, check_keeps_stamps
 from kinopt_ros.ros.motion.slider import pace_of
 from kinopt_ros.ros.robot import joint_states
 from kinopt_ros.ros.robot.joint_states import JointStates, RobotState
