@@ -117,6 +117,10 @@ def checked_poses(
     return q, position.reshape(B, K), orientation.reshape(B, K), reached.reshape(B, K)
 
 
+MOST_CLAIMS = 4096
+"""Most configurations that a solver may claim for a request."""
+
+
 def own_copy(case: Case, candidates: IkCandidates) -> IkCandidates:
     """Return the candidates, if they are of the agreed form.
 
@@ -130,6 +134,10 @@ def own_copy(case: Case, candidates: IkCandidates) -> IkCandidates:
         raise PluginError(f"solver {solver!r} returned {type(candidates).__name__}; agreed is IkCandidates")
     shape = np.shape(candidates.q)
     K = shape[1] if len(shape) == 3 and shape[1] > 0 else 1
+    if K > MOST_CLAIMS:  # telling so many apart would take minutes
+        raise PluginError(
+            f"solver {solver!r} returned {K} configurations for each request; agreed are {MOST_CLAIMS} at most"
+        )
     _check_form(candidates.q, "q", "f", (B, K, n), solver)
     _check_form(candidates.attempt, "attempt", "f", (B, n), solver)
     _check_form(candidates.iterations, "iterations", "iu", (B,), solver)

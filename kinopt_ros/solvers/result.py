@@ -20,8 +20,8 @@ class IkCandidates:
     """
 
     q: Annotated[Float64, "B K n"]
-    """Claimed solutions, of any number K; NaN rows where there is none. The gate sorts them, and drops those that
-    are not distinct."""
+    """Claimed solutions, of any number K up to 4096; NaN rows where there is none. The gate sorts them, and drops those
+    that are not distinct."""
     attempt: Annotated[Float64, "B n"]
     """The best configuration seen, inside the limits, for requests without a solution (else ignored)."""
     iterations: Annotated[Int64, "B"]

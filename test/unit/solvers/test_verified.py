@@ -145,6 +145,7 @@ def test_a_deadline_is_told_from_a_failure() -> None:
         {"q": np.zeros((3, 7))},
         {"q": np.zeros((2, 1, 7))},
         {"q": np.zeros((3, 0, 7))},
+        {"q": np.zeros((3, 4097, 7))},
         {"attempt": np.zeros((3, 6))},
         {"iterations": np.zeros(2, dtype=np.int64)},
         {"timed_out": np.zeros(0, dtype=bool)},
