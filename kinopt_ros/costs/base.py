@@ -233,7 +233,7 @@ def _part(value: Any) -> Any:
 
 def _other_structure(name: str, before: Any, after: Any) -> bool:
     """Return whether the structure of a cost is another one with another value of a field."""
-    if name == "label":
+    if name == "label" or (type(before) is type(after) is np.ndarray and before.shape == after.shape):
         return False
     if name == "tolerance":
         return (before is None) != (after is None)

@@ -133,12 +133,15 @@ def is_own_page(headers: Any, host: str) -> bool:
     Browsers say by ``Origin`` which site's page connects. And one whose name another site's owner has pointed to this
     machine is told by ``Host``, which must be a name of this machine or the address that was asked for.
     """
-    origin, named = headers.get("Origin"), headers.get("Host", "")
-    if origin is None:
-        return True
-    if urlsplit(origin).netloc.lower() != named.lower():
+    try:
+        origin, named = headers.get("Origin"), headers.get("Host", "")
+        if origin is None:
+            return True
+        if urlsplit(origin).netloc.lower() != named.lower():
+            return False
+        name = (urlsplit(f"//{named}").hostname or "").lower()
+    except (LookupError, ValueError):  # one that is said twice, or no address: no browser does that
         return False
-    name = (urlsplit(f"//{named}").hostname or "").lower()
     return name in ("localhost", host.lower()) or _is_address(name)
 
 

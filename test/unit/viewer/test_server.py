@@ -396,6 +396,19 @@ def test_own_pages_are_told_from_others(origin: str | None, host: str, own: bool
     assert is_own_page(headers, "robot.lab") is own
 
 
+def test_headers_that_no_browser_sends_are_not_of_its_own_page() -> None:
+    """They left a traceback in the log."""
+
+    class Twice(dict[str, str]):
+        def get(self, name: str, default: Any = None) -> Any:
+            if name == "Host":
+                raise LookupError(name)  # as of websockets
+            return super().get(name, default)
+
+    assert not is_own_page(Twice(Origin="http://localhost:8080"), "localhost")
+    assert not is_own_page({"Host": "localhost:8080", "Origin": "http://[::1"}, "localhost")
+
+
 def test_nothing_is_shared_by_others_servers(page: Page, client: ViewerClient) -> None:
     client.send("ShareUrlRequest")
     assert page.server.request_share_url() is None
