@@ -138,17 +138,13 @@ class Cost(Immutable, ABC):
         kind = type(self)
         if kind.__post_init__ is not Cost.__post_init__ or not kind.__dataclass_params__.init:  # type: ignore[attr-defined]
             return replace(self, **values)
-        declared = _declared(kind)
-        changed = [field for field in declared if field.name in values]
+        changed = [field for field in _declared(kind) if field.name in values]
         if len(changed) < len(values):  # the error of a dataclass
             return replace(self, **values)
-        copy, own = object.__new__(kind), self.__dict__
-        copy.__dict__.update(
-            {field.name: own[field.name] for field in declared}
-        )  # nothing that was worked out from them
-        structure = own.get(_STRUCTURE)
+        copy = self.with_values()  # without what was worked out from the fields
+        structure = self.__dict__.get(_STRUCTURE)
         for field in changed:
-            before, after = own[field.name], _converted(kind, field, values[field.name])
+            before, after = getattr(self, field.name), _converted(kind, field, values[field.name])
             object.__setattr__(copy, field.name, after)
             if structure is not None and _other_structure(field.name, before, after):
                 structure = None

@@ -74,8 +74,7 @@ class Objective(Immutable):
         return len(self.costs)
 
     def replace(self, title: str, **values: Any) -> "Objective":
-        """Return the objective with other values of one cost, as for the next target: a fifth of the work of making all
-        anew.
+        """Return the objective with other values of one cost, as for the next target: less work than making all anew.
 
         Args:
             title: the cost's, one of ``titles``.

@@ -189,6 +189,12 @@ def told_by(published: Published, joints: tuple[str, ...]) -> ToldMotion | None:
     return ToldMotion(known) if known and len(known) == len(motions) else None
 
 
+def told_lately(published: Iterable[Published], joints: tuple[str, ...]) -> ToldMotion | None:
+    """Return what the last motion of just these joints, and its past, have told them; None if that is not known."""
+    last = last_of(published, joints)
+    return None if last is None else told_by(last, joints)
+
+
 def followed(motion: Commanded, setup: ServoSetup, state: RobotState, now: int, tolerance: float) -> bool:
     """Check whether the robot is in a motion, as far as what was measured can say.
 

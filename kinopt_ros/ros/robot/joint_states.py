@@ -60,8 +60,8 @@ _REPEATED = 0.02
 _ALIKE = 0.7, 1.4
 """How many times as far as by its velocities a joint may go."""
 _SILENT_GAPS, _LEAST_SILENCE = 1.5, 0.015
-"""How many times as long as the longest time between two messages lately nothing may come, besides their way; and the
-least time, s, that counts as silence."""
+"""How many times as long as the longest time between two messages lately nothing may come; and the least time, s,
+that counts as silence."""
 _QUICKEST, _CLOCK_STEP = 20.0, 0.1
 """How many times as quick as the machine's time simulated time is at most, and its longest step, s."""
 UNREAD_SECONDS, _UNREAD_LOOK = 0.5, 5e-3

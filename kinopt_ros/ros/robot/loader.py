@@ -19,7 +19,7 @@ from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.solvers.readiness import prepare_collisions
 from kinopt_ros.solvers.registry import AUTO
 from kinopt_ros.verification.collision import left_out_by_guess, without_shapes
-from kinopt_ros.wanted import AbandonedError, as_long_as, check_wanted
+from kinopt_ros.wanted import AbandonedError, as_long_as
 
 _WARM_UP_SECONDS = 60.0
 _CLOSE_SECONDS = 0.5
@@ -245,12 +245,9 @@ class RobotLoader:
         def work() -> None:
             try:
                 with self._one_at_a_time, as_long_as(wanted):
-                    check_wanted()
-                    for sentence in _prepare(pool, name, ik=False):
+                    for sentence in _prepare(pool, name, ik=False) if wanted() else ():
                         if wanted():
                             self._report(sentence, None)
-            except AbandonedError:
-                pass
             finally:
                 with self._lock:
                     self._in_work.discard((id(pool), name))

@@ -43,10 +43,9 @@ from kinopt_ros.ros.motion.published import (
     check_clock,
     check_keeps_stamps,
     followed_motion,
-    last_of,
     lead_to,
     not_begun_since,
-    told_by,
+    told_lately,
 )
 from kinopt_ros.ros.motion.rights import Claim
 from kinopt_ros.ros.requests.servo_commands import (
@@ -337,9 +336,7 @@ class ServoTopic:
         self._followed = None if begin is None else begin.start
         self._before = self._output.published
         if begin is not None:
-            last = last_of(self._before, setup.joints)
-            told = None if last is None else told_by(last, setup.joints)
-            check_keeps_stamps(begin, setup, state, now, told)
+            check_keeps_stamps(begin, setup, state, now, told_lately(self._before, setup.joints))
             if not all(one.stamped for one in self._before if one.start == begin.start):
                 raise StartStateError(
                     "the robot is in a motion that began when its controller got it, as it has no stamp: nobody knows "

@@ -55,8 +55,7 @@ from kinopt_ros.ros.motion.published import (
     check_clock,
     check_keeps_stamps,
     followed_motion,
-    last_of,
-    told_by,
+    told_lately,
 )
 from kinopt_ros.ros.motion.rights import Claim
 from kinopt_ros.ros.motion.run import MotionRun
@@ -341,8 +340,7 @@ class TargetPoseTopic:
             others = np.setdiff1d(np.flatnonzero(state.known), setup.variables).tolist()
             check_is_at(setup.robot, state, around, others)
             check_others_at_rest(setup.robot, state, others, self._context.parameter("state_timeout"))
-        last = last_of(self._output.published, setup.joints)
-        told = None if last is None else told_by(last, setup.joints)
+        told = told_lately(self._output.published, setup.joints)
         check_keeps_stamps(left.motion, setup, state, now, told)
         followed = followed_motion(self._output.published, setup, state, now, AWAY)
         # Who lost the joints may have sent a brake meanwhile, and a robot that has just begun to brake is near to both.

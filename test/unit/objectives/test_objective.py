@@ -272,6 +272,19 @@ def test_what_a_cost_works_out_itself_is_worked_out_anew() -> None:
     assert Derived(weight=1.0).replace(weight=3.0).doubled == 6.0  # type: ignore[attr-defined]
 
 
+@dataclass(frozen=True, eq=False, kw_only=True, slots=True)
+class Slotted(Rest):
+    """A cost whose own field is in no dictionary."""
+
+    name: ClassVar[str] = "slotted"
+    gain: float = 1.0
+
+
+def test_costs_with_slots_are_replaced() -> None:
+    other = Slotted(gain=2.0).replace(weight=3.0)
+    assert (other.gain, other.weight) == (2.0, 3.0)
+
+
 def test_a_problem_with_other_objectives_is_as_if_made_anew(panda: RobotModel) -> None:
     first = Objective([HAND, Rest(weight=0.1)])
     other = first.replace("link_pose", T_base_target=moved_target())
