@@ -46,11 +46,9 @@ class Bodies:
     @cached_property
     def boxes(self) -> tuple[Annotated[Float64, "S 4 4"], Annotated[Float64, "S 3"]]:
         """Boxes that contain the shapes: poses in the carrying link's frame, and half edges (0 for endless shapes)."""
-        T, halves = self.T_link_shape.copy(), np.zeros((len(self.shapes), 3))
-        for k, shape in enumerate(self.shapes):
-            center, half = bounding_box(shape)
-            T[k, :3, 3] += T[k, :3, :3] @ center
-            halves[k] = half
+        around = np.array([bounding_box(shape) for shape in self.shapes]).reshape(-1, 2, 3)
+        T, (centers, halves) = self.T_link_shape.copy(), around.swapaxes(0, 1)
+        T[:, :3, 3] += (T[:, :3, :3] @ centers[..., None])[..., 0]
         return T, np.where(np.isfinite(halves), halves, 0.0)
 
     @cached_property

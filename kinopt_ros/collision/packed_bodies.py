@@ -161,15 +161,20 @@ def _flat(bodies: Bodies, shape: int) -> bool:
 
 
 def _joined(own: list[Hulls]) -> Annotated[Float64, "N COLUMNS"]:
-    rows, start = [np.empty((0, COLUMNS))], 0
-    for pieces in own:
-        row = np.empty((len(pieces.kind), COLUMNS))
-        row[:, KIND], row[:, RADIUS], row[:, REACH] = pieces.kind, pieces.radius, pieces.reach
-        row[:, FIRST], row[:, LAST] = pieces.first + start, pieces.last + start
-        row[:, SIZE : SIZE + 3], row[:, CENTER : CENTER + 3] = pieces.size, pieces.center
-        rows.append(row)
-        start += len(pieces.points)
-    return np.concatenate(rows)
+    counts = [len(pieces.kind) for pieces in own]
+    rows = np.empty((sum(counts), COLUMNS))
+    if not own:
+        return rows
+    points = np.array([len(pieces.points) for pieces in own])
+    before = np.repeat(np.cumsum(points) - points, counts)
+    rows[:, KIND] = np.concatenate([pieces.kind for pieces in own])
+    rows[:, RADIUS] = np.concatenate([pieces.radius for pieces in own])
+    rows[:, REACH] = np.concatenate([pieces.reach for pieces in own])
+    rows[:, FIRST] = np.concatenate([pieces.first for pieces in own]) + before
+    rows[:, LAST] = np.concatenate([pieces.last for pieces in own]) + before
+    rows[:, SIZE : SIZE + 3] = np.concatenate([pieces.size for pieces in own])
+    rows[:, CENTER : CENTER + 3] = np.concatenate([pieces.center for pieces in own])
+    return rows
 
 
 def _meeting(tree: Tree, carrier: Int64, pairs: Annotated[Int64, "P 2"]) -> Annotated[Int64, "P"]:

@@ -15,8 +15,10 @@ from kinopt_ros.scene.scene import Scene
 
 START_TOLERANCE = 1e-3
 """Distance that a start may be outside its limits, rad or m, since sensors are not exact."""
-NUM_POINTS = 64
-"""Default number of points of a path, start and goal included."""
+NUM_POINTS, POINTS_TO_GOALS = 64, 32
+"""Default numbers of points of a path, start and goal included: in general, and where nothing is asked for but goals.
+
+Of obstacles there is no need for more, as places between points are looked at."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +76,11 @@ class CostWeights:
     def counting(self) -> tuple[str, ...]:
         """Names of the costs that are not left out."""
         return tuple(cost.name for cost in fields(self) if getattr(self, cost.name) > 0.0)
+
+    @property
+    def usual_points(self) -> int:
+        """Number of points that is used if none is given."""
+        return NUM_POINTS if self.waypoints or self.along or len(self.paths) else POINTS_TO_GOALS
 
     @property
     def least_on_lines(self) -> bool:
@@ -140,6 +147,11 @@ class TrajectoryProblem(Immutable):
 
     def __post_init__(self) -> None:
         taken_over(self, "variables", "start", "start_velocity", "paths", "rest")
+
+    @property
+    def usual_points(self) -> int:
+        """Number of points that is used if none is given."""
+        return NUM_POINTS if self.waypoints or self.along or len(self.paths) else POINTS_TO_GOALS
 
     @property
     def least_on_lines(self) -> bool:

@@ -17,7 +17,6 @@ from kinopt_ros.problems.constraints.straight_line import StraightLine
 from kinopt_ros.problems.ik import ORIENTATION_TOLERANCE, POSITION_TOLERANCE, PoseTarget, Tolerance
 from kinopt_ros.problems.limit_tolerance import LIMIT_TOLERANCE, check_limit_tolerance, moved_to_limits
 from kinopt_ros.problems.trajectory import (
-    NUM_POINTS,
     START_TOLERANCE,
     CostWeights,
     Goal,
@@ -56,7 +55,7 @@ def trajectory_problem(
     orientation_tolerance: Tolerance = ORIENTATION_TOLERANCE,
     rest: ArrayLike | None = None,
     weights: CostWeights | None = None,
-    num_points: int = NUM_POINTS,
+    num_points: int | None = None,
     paths: ArrayLike | None = None,
     deadline: float | None = None,
     random_seed: int = 0,
@@ -89,7 +88,8 @@ def trajectory_problem(
         orientation_tolerance: likewise, rad.
         rest: posture of ``weights.rest``: configuration of the whole robot, (nq,).
         weights: of the cost's terms.
-        num_points: points of the path that is optimized.
+        num_points: points of the path that is optimized; default: 64 with waypoints, constraints or paths to begin
+            from, else 32.
         paths: paths to begin from, (T, n) or (S, T, n).
         deadline: value of time.monotonic() after which no new attempt is started.
         random_seed: same problem, same random seed: same answer.
@@ -162,13 +162,13 @@ def trajectory_problem(
         duration=None if duration is None else as_number(duration, "duration"),
         rest=None if rest is None else _whole(rest, robot.default_q, "rest")[variables],
         weights=CostWeights() if weights is None else weights,
-        num_points=as_whole(num_points, "num_points"),
         paths=_paths(paths, n),
         deadline=None if deadline is None else as_number(deadline, "deadline"),
         random_seed=as_whole(random_seed, "random_seed"),
         start_tolerance=as_number(start_tolerance, "start_tolerance"),
     )
-    problem = replace(problem, notes=tuple(notes))
+    points = problem.usual_points if num_points is None else as_whole(num_points, "num_points")
+    problem = replace(problem, num_points=points, notes=tuple(notes))
     check_trajectory_problem(problem, robot)
     return problem
 

@@ -70,7 +70,7 @@ def ball_distance(numbers, integers, skipped, px, py, pz, radius, most):
         reach = best + numbers[i, REACH]
         if reach <= 0.0 or dx * dx + dy * dy + dz * dz >= reach * reach:
             continue
-        d, x, y, z = _obstacle_distance(numbers, integers, i, px, py, pz, best)
+        d, x, y, z = obstacle_distance(numbers, integers, i, px, py, pz, best)
         if d < best:
             best, gx, gy, gz, nearest = d, x, y, z, i
     if nearest < 0:
@@ -97,7 +97,7 @@ def ball_contact(numbers, integers, skipped, px, py, pz, radius, clearance):
         reach = limit + numbers[i, REACH]
         if reach <= 0.0 or dx * dx + dy * dy + dz * dz >= reach * reach:
             continue
-        if _obstacle_distance(numbers, integers, i, px, py, pz, limit)[0] < limit:
+        if obstacle_distance(numbers, integers, i, px, py, pz, limit)[0] < limit:
             return i
     return -1
 
@@ -204,7 +204,7 @@ def items_near(tree, item_size, x, y, z, radius, found):
 
 
 @njit(**FAST_INNER)
-def _obstacle_distance(numbers, integers, i, px, py, pz, most):
+def obstacle_distance(numbers, integers, i, px, py, pz, most):
     """Compute signed distance and gradient in the shape's frame; a distance of ``most`` or more need not be exact."""
     r, t, s = ROTATION, TRANSLATION, PARAMETERS
     x = numbers[i, r] * px + numbers[i, r + 1] * py + numbers[i, r + 2] * pz + numbers[i, t]

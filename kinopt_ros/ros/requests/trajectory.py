@@ -28,7 +28,6 @@ from kinopt_ros.problems.constraints.pose_along import PoseAlong
 from kinopt_ros.problems.constraints.straight_line import StraightLine
 from kinopt_ros.problems.ik import PoseTarget, Tolerance
 from kinopt_ros.problems.trajectory import (
-    NUM_POINTS,
     CostWeights,
     Goal,
     JointGoal,
@@ -156,7 +155,7 @@ def read_trajectory_request(
         duration=_duration(request),
         rest=_rest(request, robot, start.q, weights),
         weights=weights,
-        num_points=request.num_points or NUM_POINTS,
+        num_points=request.num_points or None,
         deadline=arrived + timeout,
         random_seed=request.random_seed,
         limit_tolerance=context.parameter("limit_tolerance"),
