@@ -78,11 +78,6 @@ class CostWeights:
         return tuple(cost.name for cost in fields(self) if getattr(self, cost.name) > 0.0)
 
     @property
-    def usual_points(self) -> int:
-        """Number of points that is used if none is given."""
-        return NUM_POINTS if self.waypoints or self.along or len(self.paths) else POINTS_TO_GOALS
-
-    @property
     def least_on_lines(self) -> bool:
         """Whether nothing costs less than a straight line, by all costs that count.
 
@@ -149,9 +144,14 @@ class TrajectoryProblem(Immutable):
         taken_over(self, "variables", "start", "start_velocity", "paths", "rest")
 
     @property
+    def only_goals(self) -> bool:
+        """Whether nothing is asked of the way to a goal but limits, distances and costs."""
+        return not (self.waypoints or self.along or len(self.paths))
+
+    @property
     def usual_points(self) -> int:
         """Number of points that is used if none is given."""
-        return NUM_POINTS if self.waypoints or self.along or len(self.paths) else POINTS_TO_GOALS
+        return POINTS_TO_GOALS if self.only_goals else NUM_POINTS
 
     @property
     def least_on_lines(self) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 
 from kinopt_ros.array import Float64, Int64
 from kinopt_ros.costs.stencils import derivative_matrix
-from kinopt_ros.problems.trajectory import TrajectoryProblem
+from kinopt_ros.problems.trajectory import CostWeights, TrajectoryProblem
 from kinopt_ros.problems.trajectory_bounds import position_bounds
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.solvers.cpu.paths.compiling import store, workspace
@@ -31,6 +31,9 @@ OFF_LIMITS, OFF_LIMITS_SHARE = 0.01, 0.05
 """Distance (rad or m, and as a share of its range) that a variable keeps from its limits."""
 OFF_LIMITS_AFTER = 6
 """Points over which that distance grows to its full value, counted from a given point that is nearer to the limits."""
+ENOUGH, ENOUGH_TO_GOALS = 0.01, 0.03
+"""Relative decrease of the cost below which a path on which all holds is good enough: in general, and where nothing but
+goals is asked for. To these the last steps gain one percent of the time that the motion takes."""
 LOOKS = 4
 """Most times that distances of the shapes themselves are computed for one path."""
 TOO_DEEP = 0.045
@@ -304,7 +307,8 @@ def _costs(
     """Return the arguments ``cost`` and ``last`` of the kernel."""
     n, weights = len(problem.variables), problem.weights
     exact, step, blocks = quadratic_cost(T, weights.smoothness, weights.acceleration, weights.jerk)
-    numbers = np.array([wanted, accepted, weights.rest, 0.0, 0.0])
+    enough = ENOUGH_TO_GOALS if problem.only_goals and weights == CostWeights() else ENOUGH
+    numbers = np.array([wanted, accepted, weights.rest, 0.0, 0.0, enough])
     rest = np.zeros(n) if problem.rest is None else np.array(problem.rest)
     reach = 1  # neighbours share what is found between them
     most = np.zeros(n)

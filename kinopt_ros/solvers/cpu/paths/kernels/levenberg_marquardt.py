@@ -17,7 +17,15 @@ from kinopt_ros.collision.kernels.copying import copy_to
 from kinopt_ros.compiler_options import FAST_INNER, FAST_OUTER
 from kinopt_ros.numba_cache import njit
 from kinopt_ros.solvers.cpu.paths.kernels.frames import set_frames
-from kinopt_ros.solvers.cpu.paths.kernels.lm_step import ACCEPTED, REST, START, VELOCITY, WANTED, damped_step
+from kinopt_ros.solvers.cpu.paths.kernels.lm_step import (
+    ACCEPTED,
+    ENOUGH,
+    REST,
+    START,
+    VELOCITY,
+    WANTED,
+    damped_step,
+)
 from kinopt_ros.solvers.cpu.paths.kernels.nearness import add_nearness
 from kinopt_ros.solvers.cpu.paths.kernels.nearness_cost import depth_cost
 from kinopt_ros.solvers.cpu.paths.kernels.spheres import COST, SLACK, place_resting, place_spheres, set_anchor
@@ -48,7 +56,7 @@ NOTHING = 1e-6
 SETTLED = 0.02
 """Relative decrease below which the weight of constraints that do not hold grows."""
 FINISHED = 0.01
-"""Relative decrease below which a path on which all constraints hold is good enough."""
+"""Relative decrease below which nothing is gained by a path on which not all constraints hold."""
 PATIENCE = 8
 """Most steps with one weight of constraints."""
 POLISH = 30
@@ -205,7 +213,7 @@ def improve(
     Args:
         tree, around, anchors, sticking: of ``MovingTree``, ``Surroundings`` and ``nearness.py``.
         tasks: numbers and integers of ``tasks.py``.
-        cost: numbers (5,), exact and step of ``quadratic.py``, rest (n,), stencils of velocities (T, 5), their first
+        cost: numbers (6,), exact and step of ``quadratic.py``, rest (n,), stencils of velocities (T, 5), their first
             points (T,), largest velocities (n,), row (w,) and block (n, n) for the direction at the start.
         last: of ``banded.py``.
         given: (T,), which points stay.
@@ -314,7 +322,7 @@ def improve(
         holds = state[SLACK_NOW] >= 0.0 and state[EXCESS] <= 0.0
         if holds:
             state[GOOD] += 1
-            if relative < FINISHED or state[GOOD] >= POLISH:
+            if relative < cost[0][ENOUGH] or state[GOOD] >= POLISH:
                 state[STATUS] = DONE
         elif relative < SETTLED or state[SINCE] >= PATIENCE:
             state[SINCE] = 0

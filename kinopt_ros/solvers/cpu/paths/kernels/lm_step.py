@@ -7,7 +7,7 @@ from kinopt_ros.numba_cache import njit
 from kinopt_ros.solvers.cpu.paths.kernels.banded import factorize, solve
 
 # Entries of ``numbers``.
-WANTED, ACCEPTED, REST, VELOCITY, START = range(5)
+WANTED, ACCEPTED, REST, VELOCITY, START, ENOUGH = range(6)
 ROUNDS = 3
 """Times that one step is solved for, with more and more values at their limits."""
 

@@ -21,8 +21,18 @@ BEGIN = np.array([0.0, 0.3, 0.0, -1.9, 0.0, 2.1, 0.785])
 MOST = 0.12
 
 
-@njit  # type: ignore[untyped-decorator]
-def passed_over(tree, around, q, neighbours, renew, frames, positions, balls, skip):  # type: ignore[no-untyped-def]
+@njit
+def passed_over(
+    tree: Any,
+    around: Any,
+    q: Any,
+    neighbours: Any,
+    renew: bool,
+    frames: Any,
+    positions: Any,
+    balls: Any,
+    skip: Any,
+) -> Any:
     """Place everything at a configuration and ask for each body that moves; returns which have some left."""
     set_frames(tree, q, frames)
     place_spheres(around.node, around.centers, frames, positions, around.resting[0], around.node.shape[0])
@@ -48,7 +58,7 @@ def test_what_is_passed_over_is_far_from_every_sphere(
         *(Cylinder(*rng.uniform(0.02, 0.3, 2)) for _ in range(6)),
         *(Sphere(rng.uniform(0.02, 0.2)) for _ in range(6)),
     ]
-    places = rng.uniform(-0.9, 0.9, (len(shapes), 3)) + [0.0, 0.0, 0.4]
+    places = rng.uniform([-0.9, -0.9, -0.5], [0.9, 0.9, 1.3], (len(shapes), 3))
     places[0] = 0.0, 0.0, -0.1
     scene = scene_of(*((shape, tuple(place)) for shape, place in zip(shapes, places, strict=True)))
     model = path_model(panda, problem_of(BEGIN, BEGIN, scene=scene))
