@@ -9,7 +9,6 @@ import numpy as np
 from kinopt_ros.errors import InvalidRequestError, shown
 from kinopt_ros.scene.scene import Scene
 
-
 _FLAGS = bool, np.bool_  # made anew, their union takes longer than the question
 
 
