@@ -9,6 +9,8 @@ import numpy as np
 from kinopt_ros.errors import InvalidRequestError, shown
 from kinopt_ros.scene.scene import Scene
 
+_FLAGS = bool, np.bool_  # made anew, their union takes longer than the question
+
 
 def as_whole(given: SupportsIndex, what: str) -> int:
     """Return a whole number as int, also one of numpy's."""
@@ -24,7 +26,7 @@ def as_whole(given: SupportsIndex, what: str) -> int:
 
 def as_flag(given: bool, what: str) -> bool:
     """Return a truth value as bool, also one of numpy's."""
-    if isinstance(given, bool | np.bool_):
+    if isinstance(given, _FLAGS):
         return bool(given)
     raise InvalidRequestError(f"{what} is {shown(given)}; allowed are True and False")
 

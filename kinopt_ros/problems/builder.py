@@ -7,7 +7,7 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import ArrayLike
 
-from kinopt_ros.array import Float64, as_numbers
+from kinopt_ros.array import Float64, as_numbers, frozen
 from kinopt_ros.errors import (
     InvalidGoalError,
     InvalidRequestError,
@@ -130,6 +130,7 @@ def ik_problem(
     T = as_numbers(T_base_target, "T_base_target", InvalidGoalError)
     expected = 3 if tips is None else 4
     if T.ndim == expected - 1:
+        frozen(T)  # so that the problem needs no copy of a view of it
         T = T[None]
     if T.ndim != expected or T.shape[-2:] != (4, 4) or (tips is not None and T.shape[1] != len(tips)):
         allowed = "(4, 4) or (B, 4, 4)" if tips is None else f"({len(tips)}, 4, 4) or (B, {len(tips)}, 4, 4)"
@@ -155,38 +156,49 @@ def ik_problem(
     orientation = _tolerance(orientation_tolerance, "orientation_tolerance", free_axes, AXES[3:])
     weights = _weights(nearest, len(links))
     targets = [
-        PoseTarget(link, T if tips is None else T[:, k].copy(), position, orientation, tools[k], weights[k])
+        PoseTarget.filled(
+            {
+                "link": link,
+                "T_base_target": T if tips is None else T[:, k].copy(),
+                "position_tolerance": position,
+                "orientation_tolerance": orientation,
+                "T_link_tool": tools[k],
+                "weights": weights[k],
+            }
+        )
         for k, link in enumerate(links)
     ]
-    return IkProblem(
-        targets=tuple(targets),
-        base_link=base,
-        joints=joints,
-        variables=variables,
-        state=full,
-        seeds=seeds,
-        num_solutions=as_whole(num_solutions, "num_solutions"),
-        min_separation=as_number(min_separation, "min_separation"),
-        turns=as_flag(turns, "turns"),
-        preference=None
-        if as_word(prefer, "prefer") == ANY and rest is None and manipulability_weight is None
-        else preference_of(
-            prefer,
-            Given(
-                robot,
-                variables,
-                seeds[:, 0] if seeds.shape[1] else full[:, variables],
-                None if rest is None else as_numbers(rest, "rest", InvalidStateError),
+    return IkProblem.filled(
+        {
+            "targets": tuple(targets),
+            "base_link": base,
+            "joints": joints,
+            "variables": variables,
+            "state": full,
+            "seeds": seeds,
+            "num_solutions": as_whole(num_solutions, "num_solutions"),
+            "min_separation": as_number(min_separation, "min_separation"),
+            "turns": as_flag(turns, "turns"),
+            "preference": None
+            if as_word(prefer, "prefer") == ANY and rest is None and manipulability_weight is None
+            else preference_of(
+                prefer,
+                Given(
+                    robot,
+                    variables,
+                    seeds[:, 0] if seeds.shape[1] else full[:, variables],
+                    None if rest is None else as_numbers(rest, "rest", InvalidStateError),
+                ),
+                None
+                if manipulability_weight is None
+                else as_number(manipulability_weight, "manipulability_weight"),
             ),
-            None
-            if manipulability_weight is None
-            else as_number(manipulability_weight, "manipulability_weight"),
-        ),
-        scene=as_scene(scene),
-        clearance=as_number(clearance, "clearance"),
-        deadline=None if deadline is None else as_number(deadline, "deadline"),
-        random_seed=as_whole(random_seed, "random_seed"),
-        notes=notes,
+            "scene": as_scene(scene),
+            "clearance": as_number(clearance, "clearance"),
+            "deadline": None if deadline is None else as_number(deadline, "deadline"),
+            "random_seed": as_whole(random_seed, "random_seed"),
+            "notes": notes,
+        }
     )
 
 

@@ -60,6 +60,15 @@ class PoseTarget(Immutable):
 
     def __post_init__(self) -> None:
         with_arrays(self, InvalidGoalError, "T_base_target", "T_link_tool")
+        position, orientation = self.position_tolerance, self.orientation_tolerance
+        if (
+            type(position) is float
+            and type(orientation) is float
+            and 0.0 < position < math.inf
+            and 0.0 < orientation < math.inf
+            and self.weights is None
+        ):  # most targets; functools would take a microsecond to keep it
+            self.__dict__["plain"] = position, orientation
 
     @cached_property
     def free_position(self) -> Free:

@@ -33,31 +33,34 @@ QUATERNION_ERROR = 1e-6
 
 def check_ik_problem(problem: IkProblem, robot: RobotModel) -> None:
     """Raise unless the problem fits the robot and itself."""
-    if not problem.targets:
+    targets, state, seeds = problem.targets, problem.state, problem.seeds
+    if not targets:
         raise InvalidRequestError("targets is empty; give at least one PoseTarget")
     robot.link(problem.base_link)
-    sizes = [len(target.T_base_target) for target in problem.targets]
-    if len(sizes) > 1 and len(set(sizes)) > 1:
-        raise InvalidRequestError(f"every PoseTarget needs the same number of poses, not {sizes}")
+    B = len(targets[0].T_base_target)
+    if len(targets) > 1:
+        sizes = [len(target.T_base_target) for target in targets]
+        if len(set(sizes)) > 1:
+            raise InvalidRequestError(f"every PoseTarget needs the same number of poses, not {sizes}")
     weighted = False
-    for target in problem.targets:
+    for target in targets:
         check_target(target, robot)
         weighted = weighted or target.weights is not None
     if weighted:
         _check_nearest(problem)
-    expected = variables_of_joints(robot, tuple(problem.joints))
-    if problem.variables is not expected and not np.array_equal(problem.variables, expected):
+    variables, expected = problem.variables, variables_of_joints(robot, tuple(problem.joints))
+    if variables is not expected and not np.array_equal(variables, expected):
         raise InvalidRequestError("variables do not belong to joints; build problems with ik_problem()")
-    if problem.state.shape != (sizes[0], robot.nq):
+    if state.shape != (B, robot.nq):
         raise InvalidStateError(
-            f"state has shape {problem.state.shape}; allowed is ({sizes[0]}, {robot.nq}): targets x variables "
+            f"state has shape {state.shape}; allowed is ({B}, {robot.nq}): targets x variables "
             f"of robot {robot.name!r}"
         )
-    check_states(problem.state, robot, "state")
-    n = len(problem.variables)
-    if problem.seeds.ndim != 3 or problem.seeds.shape[::2] != (sizes[0], n):
-        raise InvalidStateError(f"seeds has shape {problem.seeds.shape}; allowed is ({sizes[0]}, S, {n})")
-    if problem.seeds.size and not (np.abs(problem.seeds) <= LARGEST_VALUE).all():
+    check_states(state, robot, "state")
+    n = len(variables)
+    if seeds.ndim != 3 or seeds.shape[::2] != (B, n):
+        raise InvalidStateError(f"seeds has shape {seeds.shape}; allowed is ({B}, S, {n})")
+    if seeds.size and not (np.abs(seeds) <= LARGEST_VALUE).all():
         raise InvalidStateError(
             f"seeds contains a value that is not finite, or beyond {LARGEST_VALUE:g} rad or m"
         )
@@ -158,7 +161,7 @@ def check_states(q: Annotated[Float64, "N nq"], robot: RobotModel, what: str) ->
     names the first bad one."""
     if q.size <= _FEW:
         # The sum is at least the largest, and comparisons with NaN are false.
-        all_usable = sum(map(abs, q.reshape(-1).tolist())) <= LARGEST_VALUE
+        all_usable = sum(map(abs, q.ravel().tolist())) <= LARGEST_VALUE
     else:
         all_usable = bool((np.abs(q) <= LARGEST_VALUE).all())
     usable = None if all_usable else np.abs(q) <= LARGEST_VALUE
@@ -187,7 +190,7 @@ def check_transforms(T: Float64, what: str) -> None:
     """Raise unless T, (..., 4, 4), holds rigid transforms; the message names the first that does not."""
     if T.shape[-2:] != (4, 4):
         raise InvalidGoalError(f"{what} has shape {T.shape}; allowed is (..., 4, 4)")
-    if T.size == 16 and is_one_pose(T.reshape(16).tolist(), _ROTATION_ERROR):
+    if T.size == 16 and is_one_pose(T.ravel().tolist(), _ROTATION_ERROR):
         return
     good = is_pose(T, _ROTATION_ERROR)
     if not good.all():

@@ -32,7 +32,6 @@ from kinopt_ros.problems.preferences.manipulability import Manipulability
 from kinopt_ros.problems.trajectory import TrajectoryProblem
 from kinopt_ros.problems.trajectory_validation import check_trajectory_problem
 from kinopt_ros.problems.validation import check_ik_problem
-from kinopt_ros.robot.chain import chain_between
 from kinopt_ros.robot.memo import remembered
 from kinopt_ros.robot.model import JointType, RobotModel
 from kinopt_ros.robot.variables import joint_named, quaternion_columns
@@ -243,9 +242,7 @@ class Solver(ABC):
         start = time.perf_counter()
         self._check(problem)
         claims = self._claims(problem)
-        robot, base = self.robot, problem.base_link
-        chains = tuple([chain_between(robot, base, target.link) for target in problem.targets])
-        case = Case(robot, problem, chains, self.name)
+        case = Case(self.robot, problem, self.name)
         candidates = own_copy(case, claims)
         if problem.nearest:
             return nearest_answer(case, candidates, start)

@@ -38,7 +38,10 @@ def choose(case: Case, judgement: Judgement) -> Choice:
         solved = judgement.solved
         q = np.where(solved[..., None], q, np.nan)
         position, orientation = np.where(solved, position, np.nan), np.where(solved, orientation, np.nan)
-    return Choice(q, position, orientation, sorting_cost(problem, case.chains, q))
+    cost = judgement.from_state
+    if cost is None or problem.preference is not None:
+        cost = sorting_cost(problem, case.chains, q)
+    return Choice(q, position, orientation, cost)
 
 
 def _best(case: Case, judgement: Judgement) -> Choice:

@@ -25,7 +25,7 @@ class Explanation:
     status: Annotated[Int64, "B"]
     messages: list[str]
     attempt: Annotated[Float64, "B n"]
-    errors: Annotated[Float64, "2 B"]
+    errors: tuple[Annotated[Float64, "B"], Annotated[Float64, "B"]]
     """Position (m) and orientation (rad) errors of the attempts."""
     poses: Annotated[Float64, "B T 4 4"]
     """Poses of the targets' tools in the attempts."""
@@ -52,15 +52,17 @@ def _nothing_said(B: int, n: int, T: int) -> Explanation:
     """Return the explanation of so many successes."""
     status = np.empty(B, dtype=np.int64)
     status.fill(_SUCCESS)
-    attempt, errors, poses = (filled(shape, np.nan) for shape in ((B, n), (2, B), (B, T, 4, 4)))
-    return Explanation(status, [""] * B, attempt, errors, poses)
+    attempt, position, orientation, poses = (
+        filled(shape, np.nan) for shape in ((B, n), (B,), (B,), (B, T, 4, 4))
+    )
+    return Explanation(status, [""] * B, attempt, (position, orientation), poses)
 
 
 @lru_cache(maxsize=64)
 def _nothing_to_say(n: int, T: int) -> Explanation:
     """Return the explanation of one success, which answers share: nobody can write to it."""
     said = _nothing_said(1, n, T)
-    for values in (said.status, said.attempt, said.errors, said.poses):
+    for values in (said.status, said.attempt, *said.errors, said.poses):
         frozen(values)
     return said
 
@@ -70,8 +72,8 @@ def _keep_attempts(said: Explanation, failed: Annotated[Int64, "F"], tried: Conf
     usable = tried.finite & (tried.limit_violation <= 0.0)
     rows = failed[usable]
     said.attempt[rows] = tried.q[usable]
-    said.errors[0, rows] = tried.position_error[usable]
-    said.errors[1, rows] = tried.orientation_error[usable]
+    said.errors[0][rows] = tried.position_error[usable]
+    said.errors[1][rows] = tried.orientation_error[usable]
     said.poses[rows] = tried.T_base_tool[:, usable].swapaxes(0, 1)
 
 

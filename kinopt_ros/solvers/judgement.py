@@ -5,15 +5,15 @@ from typing import Annotated
 
 import numpy as np
 
-from kinopt_ros.array import Bool, Float64, Int64, all_set
+from kinopt_ros.array import Bool, Float64, Int64, all_set, frozen
 from kinopt_ros.errors import KinoptError
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.problems.preferences.base import sorting_cost
-from kinopt_ros.robot.chain import KinematicChain
+from kinopt_ros.robot.chain import KinematicChain, chain_between
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.solvers.collision_gate import lazily_free
 from kinopt_ros.solvers.result import IkCandidates
-from kinopt_ros.verification.configuration import verify_configurations
+from kinopt_ros.verification.configuration import verified_at_once, verify_configurations
 
 
 class PluginError(KinoptError):
@@ -26,10 +26,14 @@ class Case:
 
     robot: RobotModel
     problem: IkProblem
-    chains: tuple[KinematicChain, ...]
-    """Chains from the problem's base link to each target's link, nothing held."""
     solver: str
     """Name of the plugin."""
+
+    @property
+    def chains(self) -> tuple[KinematicChain, ...]:
+        """Chains from the problem's base link to each target's link, nothing held."""
+        robot, base = self.robot, self.problem.base_link
+        return tuple([chain_between(robot, base, target.link) for target in self.problem.targets])
 
 
 @dataclass(eq=False, slots=True)
@@ -52,12 +56,34 @@ class Judgement:
     """Requests with candidates that there was no time to check for collisions; None if nobody asked for that."""
     looked_at: Annotated[Int64, "B"] | None = None
     """Number of solutions of each request that were checked for collisions, if more were than stand here."""
+    from_state: Annotated[Float64, "B K"] | None = None
+    """Distances of the candidates from their states, if they are known already."""
+
+
+_PASSED = np.ones((1, 1), dtype=np.bool_)
+frozen(_PASSED)
+_FEW = 7
+"""Most joints whose squares numpy adds one after the other, as the compiled check does."""
 
 
 def judge(case: Case, candidates: IkCandidates) -> Judgement:
     """Check every claimed solution. Of those in collision, preferred ones are looked at first."""
-    problem = case.problem
-    q, position, orientation, reached = checked_poses(case, candidates.q)
+    problem, q = case.problem, candidates.q
+    if q.shape[:2] == (1, 1) and problem.scene is None:  # most requests
+        found = verified_at_once(case.robot, problem, q)
+        if found is not None:
+            return Judgement(
+                q,
+                found[0],
+                found[1],
+                _PASSED,
+                _PASSED,
+                True,
+                candidates.timed_out,
+                candidates.iterations,
+                from_state=found[3] if q.size <= _FEW else None,
+            )
+    q, position, orientation, reached = checked_poses(case, q)
     if problem.scene is None:
         return Judgement(
             q,
@@ -129,28 +155,31 @@ def own_copy(case: Case, candidates: IkCandidates) -> IkCandidates:
     Raises:
         PluginError: the candidates are not arrays of real numbers in the shapes of the problem.
     """
-    B, n, solver = case.problem.batch_size, len(case.problem.variables), case.solver
+    problem, solver = case.problem, case.solver
+    B, n = problem.batch_size, len(problem.variables)
     if not isinstance(candidates, IkCandidates):
         raise PluginError(f"solver {solver!r} returned {type(candidates).__name__}; agreed is IkCandidates")
-    shape = np.shape(candidates.q)
+    q, iterations, timed_out = candidates.q, candidates.iterations, candidates.timed_out
+    shape = q.shape if isinstance(q, np.ndarray) else np.shape(q)
     K = shape[1] if len(shape) == 3 and shape[1] > 0 else 1
     if K > MOST_CLAIMS:  # telling so many apart would take minutes
         raise PluginError(
             f"solver {solver!r} returned {K} configurations for each request; agreed are {MOST_CLAIMS} at most"
         )
-    _check_form(candidates.q, "q", "f", (B, K, n), solver)
+    _check_form(q, "q", "f", (B, K, n), solver)
     _check_form(candidates.attempt, "attempt", "f", (B, n), solver)
-    _check_form(candidates.iterations, "iterations", "iu", (B,), solver)
-    _check_form(candidates.timed_out, "timed_out", "b", (B,), solver)
+    _check_form(iterations, "iterations", "iu", (B,), solver)
+    _check_form(timed_out, "timed_out", "b", (B,), solver)
     return IkCandidates(
-        np.array(candidates.q, dtype=np.float64, order="C"),
+        np.array(q, _FLOAT, order="C"),
         candidates.attempt,
-        np.array(candidates.iterations, dtype=np.int64),
-        np.array(candidates.timed_out),
+        np.array(iterations, _INT),
+        np.array(timed_out),
         candidates.algorithm,
     )
 
 
+_FLOAT, _INT = np.dtype(np.float64), np.dtype(np.int64)
 _KINDS = {"f": "float64", "iu": "int64", "b": "bool"}
 
 

@@ -62,7 +62,6 @@ class HasVariables(Protocol):
         """Indices in the robot's q of the variables that move the chains."""
 
 
-_NOTHING = np.empty(0)
 Packed = TypeVar("Packed", bound=HasVariables)
 Key = tuple[object, ...]
 
@@ -112,8 +111,12 @@ class PreparedChains(Generic[Packed]):
     def of_one(self, problem: IkProblem) -> Prepared[Packed]:
         """Return the chains of the targets of a problem with one request."""
         structure = _structure(problem)
-        held = self._held_variables(problem, structure)
-        return self._get(problem, structure, held, problem.state[0, held] if len(held) else _NOTHING)
+        with self._lock:
+            prepared = self._prepared.get(structure)  # is there if nothing is held
+        if prepared is None:
+            held = self._held_variables(problem, structure)
+            prepared = self._get(problem, structure, held, problem.state[0, held])
+        return prepared
 
     def _held_variables(self, problem: IkProblem, structure: Key) -> Int64:
         with self._lock:
@@ -127,7 +130,7 @@ class PreparedChains(Generic[Packed]):
         return held
 
     def _get(self, problem: IkProblem, structure: Key, held: Int64, values: Float64) -> Prepared[Packed]:
-        key = (*structure, values.tobytes())
+        key = (*structure, values.tobytes()) if len(held) else structure
         with self._lock:
             prepared = self._prepared.get(key)
         if prepared is not None:
@@ -186,7 +189,7 @@ def standing(problem: IkProblem, robot: RobotModel) -> Annotated[Float64, "B n"]
 
 
 def _structure(problem: IkProblem) -> Key:
-    return (problem.base_link, problem.joints, *[_key(target) for target in problem.targets])
+    return (problem.base_link, problem.joints, *map(_key, problem.targets))
 
 
 def _key(target: PoseTarget) -> Key:

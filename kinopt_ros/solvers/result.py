@@ -12,7 +12,7 @@ _SUCCESS, _NEAREST = int(Status.SUCCESS), int(Status.NEAREST)
 """As plain numbers, with which numpy compares in a fourth of the time."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, slots=True)
 class IkCandidates:
     """Claims of a plugin, not yet an answer. Rows follow the problem's requests.
 

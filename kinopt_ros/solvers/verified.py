@@ -73,27 +73,29 @@ def answer(
     """Put the parts of an answer together; ``start`` is the value of time.perf_counter() when it was asked for."""
     problem, robot = case.problem, case.robot
     scene = problem.scene
-    return IkResult(
-        joint_names=_variable_names(robot, tuple(problem.joints)),
-        q=choice.q,
-        status=explanation.status,
-        messages=tuple(explanation.messages),
-        position_error=choice.position_error,
-        orientation_error=choice.orientation_error,
-        distance=choice.cost,
-        attempt=explanation.attempt,
-        attempt_position_error=explanation.errors[0],
-        attempt_orientation_error=explanation.errors[1],
-        attempt_pose=explanation.poses,
-        cut_short=judgement.cut_short,
-        iterations=judgement.iterations,
-        solver=case.solver,
-        solve_time=time.perf_counter() - start,
-        checks=CHECKS if scene is None else (*CHECKS, SELF_COLLISION, WORLD_COLLISION),
-        not_checked=NOT_CHECKED if scene is None else (HELD_LIMITS, *not_checked(robot)),
-        algorithm=algorithm,
-        notes=problem.notes if scene is None else (*problem.notes, *left_out(robot)),
-        scene_version=None if scene is None else scene.version,
+    return IkResult.filled(
+        {
+            "joint_names": _variable_names(robot, tuple(problem.joints)),
+            "q": choice.q,
+            "status": explanation.status,
+            "messages": tuple(explanation.messages),
+            "position_error": choice.position_error,
+            "orientation_error": choice.orientation_error,
+            "distance": choice.cost,
+            "attempt": explanation.attempt,
+            "attempt_position_error": explanation.errors[0],
+            "attempt_orientation_error": explanation.errors[1],
+            "attempt_pose": explanation.poses,
+            "cut_short": judgement.cut_short,
+            "iterations": judgement.iterations,
+            "solver": case.solver,
+            "solve_time": time.perf_counter() - start,
+            "checks": CHECKS if scene is None else (*CHECKS, SELF_COLLISION, WORLD_COLLISION),
+            "not_checked": NOT_CHECKED if scene is None else (HELD_LIMITS, *not_checked(robot)),
+            "algorithm": algorithm,
+            "notes": problem.notes if scene is None else (*problem.notes, *left_out(robot)),
+            "scene_version": None if scene is None else scene.version,
+        }
     )
 
 

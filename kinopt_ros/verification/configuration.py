@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from functools import cache
 from types import ModuleType
 from typing import Annotated
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from kinopt_ros.kinematics.forward import chain_pose
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.problems.target_errors import target_errors
 from kinopt_ros.problems.validation import QUATERNION_ERROR
-from kinopt_ros.robot.chain import KinematicChain
+from kinopt_ros.robot.chain import KinematicChain, chain_between
 from kinopt_ros.robot.memo import remembered
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.variables import quaternion_columns, variables_named
@@ -68,7 +67,7 @@ def verify_configurations(
     """
     compiled = prepared()
     if compiled is not None:
-        report = _compiled_report(compiled, robot, problem, chains, q, request)
+        report = _compiled_report(compiled, robot, problem, q, request)
         return _of_unit_quaternions(report, robot, problem)
     return reference_report(robot, problem, chains, q, request)
 
@@ -128,26 +127,52 @@ def prepared() -> ModuleType | None:
     return compiled
 
 
+def verified_at_once(
+    robot: RobotModel, problem: IkProblem, q: Annotated[Float64, "1 1 n"]
+) -> Annotated[Float64, "4 1 1"] | None:
+    """Check the configuration of one request for one pose, as most are, in a fraction of the time.
+
+    Returns:
+        Distance (m) and angle (rad) from the target, 0, and the distance of the solved joints from their state. None if
+        a check fails, or if it takes more than this to tell: ``verify_configurations`` tells.
+    """
+    compiled, target = prepared(), problem.targets[0]
+    if compiled is None or target.plain is None or len(problem.targets) > 1 or robot.floating_joints:
+        return None
+    flags, numbers, tools = np.empty((2, 1), dtype=np.bool_), np.empty((4, 1)), np.empty((1, 4, 4))
+    compiled.check_target(
+        q[0],
+        _ONLY,
+        _doubles(problem.state),
+        *_packed(robot, tuple(problem.joints), problem.base_link, target.link),
+        _doubles(target.T_base_target),
+        _IDENTITY if target.T_link_tool is None else _doubles(target.T_link_tool),
+        *target.plain,
+        flags,
+        numbers,
+        tools,
+    )
+    return numbers[:, None] if flags.item(0) else None
+
+
 def _compiled_report(
     compiled: ModuleType,
     robot: RobotModel,
     problem: IkProblem,
-    chains: tuple[KinematicChain, ...],
     q: Annotated[Float64, "N n"],
     request: Annotated[np.ndarray, "N"],
 ) -> ConfigurationReport:
-    T, N = len(chains), len(q)
+    T, N = len(problem.targets), len(q)
     q, request = _doubles(q), np.ascontiguousarray(request, dtype=np.int64)
-    state, limits = _doubles(problem.state), _limits(robot, tuple(problem.joints))
-    flags, numbers, tools = np.empty((T, 2, N), dtype=np.bool_), np.empty((T, 3, N)), np.empty((T, N, 4, 4))
-    for k, (target, chain) in enumerate(zip(problem.targets, chains, strict=True)):
+    state, joints = _doubles(problem.state), tuple(problem.joints)
+    flags, numbers, tools = np.empty((T, 2, N), dtype=np.bool_), np.empty((T, 4, N)), np.empty((T, N, 4, 4))
+    for k, target in enumerate(problem.targets):
         T_base_target = _doubles(target.T_base_target)
         T_tip_tool = _IDENTITY if target.T_link_tool is None else _doubles(target.T_link_tool)
         plain = target.plain
         asked = T_base_target, T_tip_tool, *(plain or _ANYWHERE)
-        compiled.check_target(
-            q, request, state, *limits, *_packed(chain), *asked, flags[k], numbers[k], tools[k]
-        )
+        known = _packed(robot, joints, problem.base_link, target.link)
+        compiled.check_target(q, request, state, *known, *asked, flags[k], numbers[k], tools[k])
         if plain is None:
             *numbers[k, :2], within = target_errors(target, T_base_target[request], tools[k])
             flags[k, 0] &= within
@@ -165,40 +190,33 @@ def _doubles(array: Float64) -> Float64:
 
 
 _IDENTITY = np.eye(4)
+_ONLY = np.zeros(1, dtype=np.int64)
+"""The request that a single configuration answers."""
 _ANYWHERE = (math.inf, math.inf)
 """Infinite tolerances, where the caller decides what is near enough."""
-_Limits = tuple[Int64, Float64, Float64, Int64]
-_Chain = tuple[Float64, Int64, Float64]
 
 
 @remembered
-def _limits(robot: RobotModel, joints: tuple[str, ...]) -> _Limits:
-    """Return limits as ``compiled.check_target`` takes them."""
+def _packed(
+    robot: RobotModel, joints: tuple[str, ...], base_link: str, tip_link: str
+) -> tuple[Int64, Float64]:
+    """Return solved joints and the chain to a link, as ``compiled.check_target`` takes them.
+
+    First: numbers of mimic joints that the solved ones drive, and of the chain's motions; the solved variables, the
+    drivers, and per motion its kind and the variable that drives it. Second: lower and upper limit of each solved
+    variable; multiplier, offset and limits of those mimic joints; the chain's fixed transforms; axis, multiplier and
+    offset of each motion.
+    """
     variables = [i for name in joints for i in variables_named(robot, name)]
-    numbers = np.array(variables, dtype=np.int64)
     driven = [joint for joint in robot.mimic_joints if joint.first_variable in variables]
-    rows = [(joint.multiplier, joint.offset, joint.lower, joint.upper) for joint in driven]
-    return (
-        numbers,
-        np.column_stack([robot.limits.lower[numbers], robot.limits.upper[numbers]]),
-        np.array(rows, dtype=np.float64).reshape(-1, 4),
-        np.array([joint.first_variable for joint in driven], dtype=np.int64),
-    )
-
-
-def _packed(chain: KinematicChain) -> _Chain:
-    """Return a chain as ``compiled.check_target`` takes it."""
-    packed = _chains.get(chain)
-    if packed is None:
-        packed = _chains[chain] = (
-            np.array(chain.T_fixed, order="C"),
-            np.column_stack([chain.motion, chain.variables[chain.column]]).astype(np.int64),
-            np.column_stack([chain.axis, chain.multiplier, chain.offset]),
-        )
-    return packed
-
-
-_chains: WeakKeyDictionary[KinematicChain, _Chain] = WeakKeyDictionary()
+    chain = chain_between(robot, base_link, tip_link)
+    kinds = np.column_stack([chain.motion, chain.variables[chain.column]])
+    indices = [len(driven), len(kinds), *variables, *[joint.first_variable for joint in driven], *kinds.flat]
+    limits = np.column_stack([robot.limits.lower[variables], robot.limits.upper[variables]])
+    mimics = [(joint.multiplier, joint.offset, joint.lower, joint.upper) for joint in driven]
+    motions = np.column_stack([chain.axis, chain.multiplier, chain.offset])
+    parts = limits, np.array(mimics, dtype=np.float64), chain.T_fixed, motions
+    return np.array(indices, dtype=np.int64), np.concatenate([part.reshape(-1) for part in parts])
 
 
 def limit_violation(

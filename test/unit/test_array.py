@@ -1,14 +1,19 @@
 """Arrays of frozen dataclasses: what was checked stays as it was."""
 
+from dataclasses import fields
+
 import numpy as np
 import pytest
 
 from kinopt_ros.array import all_set
+from kinopt_ros.conformance.robots import seven_revolute
 from kinopt_ros.errors import InvalidGoalError, InvalidRequestError
 from kinopt_ros.geometry.shapes import Box, HeightMap, Mesh, Octomap, PlacedShape, PointCloud
+from kinopt_ros.problems.builder import ik_problem
 from kinopt_ros.problems.ik import PoseTarget
 from kinopt_ros.problems.trajectory import JointGoal
 from kinopt_ros.scene.scene import AttachedObject, SceneObject
+from kinopt_ros.solvers.registry import create_solver
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 
 POSES = np.repeat(np.eye(4)[None], 3, axis=0)
@@ -75,3 +80,22 @@ def test_lists_are_taken_for_goals_and_refused_by_name_elsewhere() -> None:
         JointGoal([[0.0], [1.0, 2.0]])  # type: ignore[arg-type]
     with pytest.raises(InvalidRequestError, match=r"T_frame_shape of PlacedShape is .*; allowed is an array"):
         PlacedShape(Box(1.0, 1.0, 1.0), np.eye(4).tolist())  # type: ignore[arg-type]
+
+
+def test_what_is_filled_at_once_has_all_fields() -> None:
+    robot = seven_revolute()
+    pose = np.eye(4)
+    pose[2, 3] = 0.5
+    problem = ik_problem(robot, pose)
+    for made in (problem, problem.targets[0], create_solver("cpu", robot).solve_ik(problem)):
+        assert {field.name for field in fields(made)} <= set(vars(made)), type(made).__name__
+
+
+def test_what_is_filled_at_once_takes_over_its_arrays() -> None:
+    writable = np.eye(4)[None].repeat(2, axis=0)
+    given = {"link": "hand", "T_base_target": writable[:1], "T_link_tool": None, "weights": None}
+    target = PoseTarget.filled(given | {"position_tolerance": 1e-3, "orientation_tolerance": 1e-2})
+    assert target.plain == (1e-3, 1e-2)
+    assert not target.T_base_target.flags.writeable
+    writable[0, 0, 3] = 1.0
+    assert target.T_base_target[0, 0, 3] == 0.0

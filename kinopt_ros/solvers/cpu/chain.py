@@ -32,7 +32,7 @@ class PackedChain:
     the constant turn of a translation; limits, sampling limits, period and step limit of the variables; the table
     of seeds, first its poses and then its configurations; effort of the quick path.
     ``shape``: n, m, table size; per motion its kind, variable, and whether an earlier one has that variable;
-    random restarts of the quick path.
+    random restarts of the quick path; indices of the variables in the robot's q.
     """
 
     numbers: Annotated[Float64, "len"]
@@ -62,7 +62,7 @@ def pack_chain(
     n, m = len(chain.variables), len(chain.motion)
     base, tip, motions = refold(chain)
     variables = variable_rows(chain, lower, upper)
-    shape = np.concatenate([[n, m, table_size], motion_kinds(chain), [quick_restarts]])
+    shape = np.concatenate([[n, m, table_size], motion_kinds(chain), [quick_restarts], chain.variables])
     table = seed_table(variables, table_size)
     aim, accept = AIM_RATIO * QUICK_TOLERANCE, 0.999 * QUICK_TOLERANCE
     tail = np.array([aim, aim, accept, accept, 0.0, 0.0])

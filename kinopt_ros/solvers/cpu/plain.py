@@ -2,15 +2,16 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Annotated, cast
 
 import numpy as np
 
-from kinopt_ros.array import Bool, Float64, Int64
+from kinopt_ros.array import Bool, Float64, Int64, frozen
 from kinopt_ros.problems.ik import IkProblem
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.solvers.cpu.search import Cores, search
+from kinopt_ros.solvers.failures import hopeless_requests
 from kinopt_ros.solvers.locked_joints import standing
 from kinopt_ros.solvers.result import IkCandidates
 
@@ -34,7 +35,6 @@ def solve_plain(
     prepared: "Prepared[PackedChain]",
     robot: RobotModel,
     max_restarts: int,
-    hopeless: Callable[[], Bool],
     cores: Cores,
 ) -> IkCandidates:
     """Return candidates for requests with the same held values; tolerances in m and rad."""
@@ -44,6 +44,7 @@ def solve_plain(
         if found is not None:
             return found
     work = _PlainWork.start(problem, prepared.packed, prepared.columns)
+    hopeless = partial(hopeless_requests, robot, problem)
     cut: Bool | None = None
     for effort, restarts in passes:
         work.effort = effort
@@ -62,22 +63,38 @@ def _soon_found(
 
     A search, and all that belongs to it, takes as long again as the kernel.
     """
-    state = problem.state.take(packed.variables, axis=1)
-    seeds = state[:, None]
-    if problem.seeds.shape[1]:
-        seeds = np.ascontiguousarray(np.concatenate([seeds, problem.seeds], axis=1))
-    T = np.array(problem.targets[0].T_base_target, dtype=np.float64, order="C")
-    plan = _first_plan(problem.random_seed)
-    q, errors = np.empty(state.shape), np.array([np.inf])
+    q, errors = np.empty((1, len(packed.variables))), _FAR.copy()
     steps, done = np.zeros(1, np.int64), np.zeros(1, np.bool_)
-    compiled_search()(T, seeds, state, packed.numbers, packed.shape, effort, plan, q, errors, steps, done)
-    return IkCandidates(q[:, None], q, steps, np.zeros(1, np.bool_)) if done[0] else None
+    compiled_search()(
+        _doubles(problem.targets[0].T_base_target),
+        _doubles(problem.state),
+        _doubles(problem.seeds),
+        packed.numbers,
+        packed.shape,
+        effort,
+        _first_plan(problem.random_seed),
+        q,
+        errors,
+        steps,
+        done,
+    )
+    return IkCandidates(q[:, None], q, steps, _IN_TIME) if done.item() else None
+
+
+_FAR, _IN_TIME = np.array([np.inf]), np.zeros(1, np.bool_)
+frozen(_FAR)
+frozen(_IN_TIME)
+
+
+def _doubles(array: Float64) -> Float64:
+    """Return an array in the layout that the kernel is compiled for; a copy only if need be."""
+    return np.ascontiguousarray(array, dtype=np.float64)
 
 
 @lru_cache(maxsize=64)
-def _first_plan(random_seed: int) -> Annotated[Int64, "5"]:
+def _first_plan(random_seed: int) -> Annotated[Int64, "6"]:
     """Return what the kernel is to try first: seeds and table."""
-    return np.array([TABLE_TRIES, 0, 0, signed(random_seed), False], dtype=np.int64)
+    return np.array([TABLE_TRIES, 0, 0, signed(random_seed), False, True], dtype=np.int64)
 
 
 @cache
@@ -94,8 +111,8 @@ class _PlainWork:
 
     packed: "PackedChain"
     T_base_target: Annotated[Float64, "B 4 4"]
+    state: Annotated[Float64, "B nq"]
     seeds: Annotated[Float64, "B S n"]
-    state: Annotated[Float64, "B n"]
     q: Annotated[Float64, "B n"]
     errors: Annotated[Float64, "B"]
     steps: Annotated[Int64, "B"]
@@ -108,14 +125,11 @@ class _PlainWork:
         """Return work of which nothing is tried yet: the state is the best attempt."""
         batch = problem.batch_size
         state = problem.state.take(packed.variables, axis=1)
-        seeds = state[:, None]
-        if problem.seeds.shape[1]:
-            seeds = np.ascontiguousarray(np.concatenate([seeds, problem.seeds[:, :, columns]], axis=1))
         return cls(
             packed,
-            np.array(problem.targets[0].T_base_target, dtype=np.float64, order="C"),
-            seeds,
-            state,
+            _doubles(problem.targets[0].T_base_target),
+            _doubles(problem.state),
+            _doubles(problem.seeds.take(columns, axis=2)),
             np.minimum(np.maximum(state, packed.lower), packed.upper),
             np.full(batch, np.inf) if batch > 1 else np.array([np.inf]),
             np.zeros(batch, np.int64),
@@ -127,12 +141,11 @@ class _PlainWork:
     def run(self, rows: slice, use_seeds: bool, first: int, last: int, polish: bool, end: float) -> bool:
         """Search, see ``search.Work``; never takes long."""
         tries = TABLE_TRIES if use_seeds else 0
-        plan = np.array([tries, first, last, self.signed_seed, polish], dtype=np.int64)
-        seeds = self.seeds[rows] if use_seeds else np.ascontiguousarray(self.seeds[rows, :0])
+        plan = np.array([tries, first, last, self.signed_seed, polish, use_seeds], dtype=np.int64)
         compiled_search()(
             self.T_base_target[rows],
-            seeds,
             self.state[rows],
+            self.seeds[rows],
             self.packed.numbers,
             self.packed.shape,
             self.effort,

@@ -196,13 +196,7 @@ class CpuSolver(Solver):
                 problem,
                 self._chains,
                 lambda part, prepared: solve_plain(
-                    part,
-                    plain,
-                    prepared,
-                    robot,
-                    self._max_restarts,
-                    partial(hopeless_requests, robot, part),
-                    self._cores,
+                    part, plain, prepared, robot, self._max_restarts, self._cores
                 ),
             )
         index = None if problem.preference is None else problem.preference.index

@@ -16,14 +16,12 @@ _ROUNDINGS = 4.0 * np.finfo(np.float64).eps
 
 # Compiled for these types when the module is imported, so that no request waits. What is read may be read-only.
 # Each array takes 0.05 us, so that numbers of a kind share one.
-_rows, _frames = (types.Array(types.float64, ndim, "C", readonly=True) for ndim in (2, 3))
-_numbers, _pairs = (types.Array(types.int64, ndim, "C", readonly=True) for ndim in (1, 2))
+_numbers, _rows, _frames = (types.Array(types.float64, ndim, "C", readonly=True) for ndim in (1, 2, 3))
+_indices = types.Array(types.int64, 1, "C", readonly=True)
 _flags_out, _values_out, _frames_out = (
     types.Array(kind, ndim, "C")
     for kind, ndim in ((types.boolean, 2), (types.float64, 2), (types.float64, 3))
 )
-_LIMITS = (_numbers, _rows, _rows, _numbers)
-_CHAIN = (_frames, _pairs, _rows)
 _TARGET = (_frames, _rows, types.float64, types.float64)
 _REPORT = (_flags_out, _values_out, _frames_out)
 
@@ -138,18 +136,23 @@ def _distance_and_angle(T, G):
     return np.sqrt(dx * dx + dy * dy + dz * dz), angle
 
 
-@njit(types.void(_rows, _numbers, _rows, *_LIMITS, *_CHAIN, *_TARGET, *_REPORT), **OUTER)
+@njit(**INLINE)
+def _from_state(full, state, number, variables):
+    """Return the distance of the solved joints from their state (rad or m)."""
+    total = 0.0
+    for k in range(variables.shape[0]):
+        difference = full[variables[k]] - state[number, variables[k]]
+        total += difference * difference
+    return np.sqrt(total)
+
+
+@njit(types.void(_rows, _indices, _rows, _indices, _numbers, *_TARGET, *_REPORT), **OUTER)
 def check_target(
     q,
     request,
     state,
-    variables,
-    limits,
-    mimics,
-    drivers,
-    T_fixed,
-    kinds,
-    motions,
+    indices,
+    constants,
     T_base_target,
     T_tip_tool,
     position_tolerance,
@@ -159,15 +162,27 @@ def check_target(
     tools,
 ):
     """Whether configurations are finite, inside the limits and within tolerances (m, rad) of one target, and whether
-    they are finite: ``flags`` (2, N); distances (m) and angles (rad) from the target, and how far the worst joint is
-    outside its limits: ``numbers`` (3, N); poses of the tool, ``tools`` (N, 4, 4).
+    they are finite: ``flags`` (2, N); distances (m) and angles (rad) from the target, how far the worst joint is
+    outside its limits, and the distance of the solved joints from their state: ``numbers`` (4, N); poses of the tool,
+    ``tools`` (N, 4, 4).
 
-    Args: solved variables of each row (N, n), its request, values of all variables per request (B, nq); numbers of the
-    solved variables and their limits (n, 2); of mimic joints that they drive multiplier, offset and limits (m, 4) and
-    the number of the driver; of the target's chain fixed transforms (m+1, 4, 4), the kind of each motion and the
-    variable that drives it (m, 2), its axis, multiplier and offset (m, 5); targets (B, 4, 4); the tool in the chain's
-    tip (4, 4). Of rows that are not finite the state is looked at.
+    Args: solved variables of each row (N, n), its request, values of all variables per request (B, nq); what is known
+    of the robot, see ``configuration._packed``; targets (B, 4, 4); the tool in the chain's tip (4, 4). Of rows that are
+    not finite the state is looked at.
     """
+    n, d, m = q.shape[1], indices[0], indices[1]
+    variables, drivers = indices[2 : 2 + n], indices[2 + n : 2 + n + d]
+    kinds = indices[2 + n + d :].reshape((m, 2))
+    end_limits, end_mimics = 2 * n, 2 * n + 4 * d
+    end_fixed = end_mimics + 16 * (m + 1)
+    limits, mimics = (
+        constants[:end_limits].reshape((n, 2)),
+        constants[end_limits:end_mimics].reshape((d, 4)),
+    )
+    T_fixed, motions = (
+        constants[end_mimics:end_fixed].reshape((m + 1, 4, 4)),
+        constants[end_fixed:].reshape((m, 5)),
+    )
     full = np.empty(state.shape[1])
     for row in range(q.shape[0]):
         number = request[row]
@@ -176,5 +191,6 @@ def check_target(
         _place(tools[row], full, T_fixed, kinds, motions, T_tip_tool)
         distance, angle = _distance_and_angle(tools[row], T_base_target[number])
         numbers[0, row], numbers[1, row], numbers[2, row] = distance, angle, violation
+        numbers[3, row] = _from_state(full, state, number, variables)
         ok = finite and violation <= 0.0 and distance <= position_tolerance and angle <= orientation_tolerance
         flags[0, row], flags[1, row] = ok, finite

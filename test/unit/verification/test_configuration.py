@@ -15,7 +15,11 @@ from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.robot.urdf import robot_from_urdf
 from kinopt_ros.verification import configuration
-from kinopt_ros.verification.configuration import reference_report, verify_configurations
+from kinopt_ros.verification.configuration import (
+    reference_report,
+    verified_at_once,
+    verify_configurations,
+)
 
 FLYING = """<robot name="flying"><link name="world"/><link name="body"/><link name="arm"/><link name="tip"/>
   <joint name="free" type="floating"><parent link="world"/><child link="body"/></joint>
@@ -70,6 +74,38 @@ def test_the_report_is_that_of_the_reference(robot: RobotModel) -> None:
                     getattr(found, name), getattr(expected, name), rtol=0.0, atol=1e-12, err_msg=name
                 )
         assert not found.ok[[7, 9]].any()
+
+
+@pytest.mark.parametrize("robot", cases(), ids=lambda robot: robot.name)
+def test_a_single_configuration_is_checked_likewise(robot: RobotModel) -> None:
+    rng = np.random.default_rng(2)
+    problem = problem_of(robot, robot.link_names[0], robot.link_names[-1], rng)
+    chains = (chain_between(robot, problem.base_link, robot.link_names[-1]),)
+    passed = 0
+    for b in range(20):
+        one = replace(
+            problem,
+            targets=(replace(problem.targets[0], T_base_target=problem.targets[0].T_base_target[b : b + 1]),),
+            state=problem.state[b : b + 1] + (0.0 if robot.floating_joints else 0.25),
+            seeds=problem.seeds[:1],
+        )
+        q = problem.state[b, problem.variables]
+        if b % 5 == 4:
+            q[0] = (np.nan, np.inf, 100.0, q[0] + 2e-3)[b // 5]
+        found = verified_at_once(robot, one, q[None, None])
+        expected = verify_configurations(robot, one, chains, q[None], np.zeros(1, dtype=np.int64))
+        if found is None:
+            assert robot.floating_joints or not expected.ok[0]
+            continue
+        passed += 1
+        assert expected.ok[0]
+        assert found.shape == (4, 1, 1)
+        distance = np.linalg.norm(q - one.state[0, one.variables])
+        np.testing.assert_array_equal(
+            found[:2, 0, 0], [expected.position_error[0], expected.orientation_error[0]]
+        )
+        np.testing.assert_allclose(found[2:, 0, 0], [0.0, distance], rtol=1e-15)
+    assert robot.floating_joints or passed > 3
 
 
 def test_several_targets_are_all_checked() -> None:

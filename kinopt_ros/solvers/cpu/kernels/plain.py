@@ -9,6 +9,7 @@ All poses are relative to the frame before the first motion, and every motion is
 """
 
 import numpy as np
+from numba import types
 
 from kinopt_ros.compiler_options import FAST_INLINE, FAST_INNER, FAST_OUTER
 from kinopt_ros.numba_cache import njit
@@ -48,8 +49,9 @@ from kinopt_ros.solvers.kernels.turns import nearest_turn
 
 
 @njit(**FAST_INNER)
-def _search(robot, goal, effort, seeds, num_seeds, table_tries, first, last, random_seed, work, best):
-    """Make attempts, some at once: seeds, near ones of the table, random numbers first to last.
+def _search(robot, goal, effort, state, seeds, num_seeds, table_tries, first, last, random_seed, work, best):
+    """Make attempts, some at once: seeds, of which the state is the first, near ones of the table, random numbers first
+    to last.
 
     Ends when one reaches the aim, or ends inside the accepted tolerances; seeds go first. ``best`` receives the
     solution, or the attempt of the smallest normalised error. Returns that error, steps made, success.
@@ -70,7 +72,7 @@ def _search(robot, goal, effort, seeds, num_seeds, table_tries, first, last, ran
         for lane in range(LANES):
             attempt = group + lane
             if attempt < num_seeds:
-                seed = after(seeds, n * attempt)
+                seed = after(seeds, n * (attempt - 1)) if attempt > 0 else state
                 for j in range(n):
                     lower, upper, period = _limits(variables, n, j)
                     value = get(seed, j)
@@ -136,6 +138,12 @@ def _work_parts(work, n, k):
 
 
 @njit(**FAST_INLINE)
+def _shape_size(shape):
+    """Return the number of entries of ``shape``: header, motions, restarts, variables."""
+    return SHAPE_HEADER + KIND_SIZE * get(shape, NUM_MOTIONS) + 1 + get(shape, NUM_VARIABLES)
+
+
+@njit(**FAST_INLINE)
 def _unpack(numbers, shape):
     """Return numbers of variables, motions and seeds, and pointers into the packed arrays, see
     ``chain.PackedChain``."""
@@ -149,7 +157,10 @@ def _unpack(numbers, shape):
     return n, m, k, kinds, numbers, tip, motions, variables, poses, table
 
 
-_NUMBERS, _SHAPE = "float64[::1]", "int64[::1]"
+_NUMBERS, _INDICES, _ROWS = types.float64[::1], types.int64[::1], types.float64[:, ::1]
+_ROBOT = _EFFORT = _NUMBERS, _INDICES
+_STATES = types.Array(types.float64, 2, "C", readonly=True)
+_TARGETS = _SEEDS = types.Array(types.float64, 3, "C", readonly=True)
 
 
 SOLVE_ONE = "boolean(float64[:, ::1], float64[::1], float64[::1])"
@@ -163,14 +174,14 @@ def solve_one(target, packed, q):
     ``packed``: shape, as if its integers were floats, and numbers in one array.
     """
     shape = as_indices(pointer_to(packed))
-    robot = _unpack(after(pointer_to(packed), SHAPE_HEADER + KIND_SIZE * get(shape, NUM_MOTIONS) + 1), shape)
+    robot = _unpack(after(pointer_to(packed), _shape_size(shape)), shape)
     n, m, k, _, base, _, _, variables, _, table = robot
     goal = new_memory(12)
     work = new_memory(_work_size(n, m, k))
     best = pointer_to(q)
     set_goal(base, pointer_to(target), goal)
     _, _, success = _search(
-        robot, goal, after(table, k * n), table, 0, min(QUICK_TABLE_TRIES, k),
+        robot, goal, after(table, k * n), table, table, 0, min(QUICK_TABLE_TRIES, k),
         0, get(shape, SHAPE_HEADER + KIND_SIZE * m), 0, work, best,
     )  # fmt: skip
     for j in range(n):
@@ -180,31 +191,36 @@ def solve_one(target, packed, q):
 
 
 @njit(
-    f"void(float64[:, :, ::1], float64[:, :, ::1], float64[:, ::1], {_NUMBERS}, {_SHAPE}, float64[::1], int64[::1], "
-    "float64[:, ::1], float64[::1], int64[::1], boolean[::1])",
+    types.void(_TARGETS, _STATES, _SEEDS, *_ROBOT, *_EFFORT, _ROWS, _NUMBERS, _INDICES, types.boolean[::1]),
     **FAST_OUTER,
 )
-def solve_many(targets, seeds, reference, numbers, shape, effort, search, q, errors, steps, solved):
+def solve_many(targets, states, seeds, numbers, shape, effort, search, q, errors, steps, solved):
     """Search for every request that is not yet ``solved``; q, errors, steps and solved are updated in place.
 
-    ``search``: table seeds to try, first and last random number, random seed, polish the best attempt (0 or 1).
-    ``reference``: per request values that joints with several equivalent turns shall be near to.
+    ``states``: per request values of all variables of the robot: the first seed, and what joints with several
+    equivalent turns shall be near to.
+    ``search``: table seeds to try, first and last random number, random seed, polish the best attempt (0 or 1), try
+    state and seeds (0 or 1).
     """
     robot = _unpack(pointer_to(numbers), pointer_to(shape))
     n, m, k, kinds, base, tip, motions, variables, _, _ = robot
-    goal, best = new_memory(12), new_memory(n)
+    goal, state, best = new_memory(12), new_memory(n), new_memory(n)
+    chosen = after(pointer_to(shape), _shape_size(pointer_to(shape)) - n)
     work = new_memory(_work_size(n, m, k))
     lanes_q, lanes_errors, _, _, rest = _work_parts(work, n, k)
     efforts = pointer_to(effort)
     accept_p2, accept_o2 = effort[ACCEPT_POSITION] ** 2, effort[ACCEPT_ORIENTATION] ** 2
     tries, first, last, random_seed, polish = search[0], search[1], search[2], search[3], search[4]
+    num_seeds = seeds.shape[1] + 1 if search[5] else 0
     weight = min(max(effort[ACCEPT_POSITION] / effort[ACCEPT_ORIENTATION], 0.05), 1.0)
     for b in range(targets.shape[0]):
         if solved[b]:
             continue
         set_goal(base, after(pointer_to(targets), 16 * b), goal)
+        for j in range(n):
+            put(state, j, states[b, get(chosen, j)])
         error, made, success = _search(
-            robot, goal, efforts, after(pointer_to(seeds), seeds.shape[1] * n * b), seeds.shape[1], min(tries, k),
+            robot, goal, efforts, state, after(pointer_to(seeds), seeds.shape[1] * n * b), num_seeds, min(tries, k),
             first, last, random_seed, work, best,
         )  # fmt: skip
         steps[b] += made
@@ -231,11 +247,11 @@ def solve_many(targets, seeds, reference, numbers, shape, effort, search, q, err
                     q[b, j] = get(lanes_q, LANES * j)
         for j in range(n):
             lower, upper, period = _limits(variables, n, j)
-            q[b, j] = nearest_turn(q[b, j], reference[b, j], lower, upper, period)
+            q[b, j] = nearest_turn(q[b, j], get(state, j), lower, upper, period)
         solved[b] = success
 
 
-@njit(f"void({_NUMBERS}, {_SHAPE}, float64[:, ::1], float64[:, ::1])", **FAST_OUTER)
+@njit(types.void(*_ROBOT, _ROWS, _ROWS), **FAST_OUTER)
 def tip_poses(numbers, shape, configurations, poses):
     """Compute poses (x, y, z, qw, qx, qy, qz) of the tip, for the table of seeds."""
     m = shape[NUM_MOTIONS]

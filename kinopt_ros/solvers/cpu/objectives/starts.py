@@ -147,12 +147,11 @@ def _solved(
 ) -> Annotated[Float64, "N n"]:
     """Return the variables of a chain where each start leads to."""
     N = len(starts)
-    own = starts.take(packed.variables, axis=1)
-    q = own.copy()
+    q = starts.take(packed.variables, axis=1)
     compiled_search()(
         T,
-        own[:, None],
-        own,
+        np.ascontiguousarray(starts),
+        np.empty((N, 0, q.shape[1])),
         packed.numbers,
         packed.shape,
         _EFFORT,
@@ -166,9 +165,9 @@ def _solved(
 
 
 @lru_cache(maxsize=64)
-def _tries(table_tries: int, restarts: int, random_seed: int) -> Annotated[Int64, "5"]:
+def _tries(table_tries: int, restarts: int, random_seed: int) -> Annotated[Int64, "6"]:
     """Return the whole numbers of a search; nobody writes them."""
-    return np.array([table_tries, 0, restarts, signed(random_seed), 1], dtype=np.int64)
+    return np.array([table_tries, 0, restarts, signed(random_seed), True, True], dtype=np.int64)
 
 
 _EFFORT = np.array([AIM, AIM, _ACCEPTED, _ACCEPTED, 0.0, 0.0])
