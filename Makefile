@@ -109,6 +109,8 @@ bench-gpu: ## the same on an NVIDIA graphics card, JAX for CUDA 12 included
 	@$(VENV)/bin/kinopt bench beam --device cuda --solver hjcd,jax_lm,pyroki,cpu --sizes 1,10,100,1000,10000 \
 	  --pyroki-python $(PYROKI)/bin/python $(ARGS)
 	@$(VENV)/bin/kinopt bench hjcd --device cuda --per-call 1,100 --algorithms screened_lm,screened_lm_graphs,hjcd_ik,hjcd_ik_graphs,ik_beam
+	@$(VENV)/bin/kinopt bench objective --device cuda --solvers jax_lm --sizes 1,100,1000 --targets 1000 \
+	  --pyroki-python $(PYROKI)/bin/python
 
 lint: $(VENV)/.run $(VENV)/.test ## ruff and mypy
 	$(VENV)/bin/ruff check .

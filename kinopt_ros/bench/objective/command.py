@@ -41,11 +41,12 @@ from kinopt_ros.planning.objectives import solve_objective
 from kinopt_ros.robot.chain import chain_between
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import find_robot, load_robot
-from kinopt_ros.solvers.registry import create_solver
+from kinopt_ros.solvers.registry import create_solver, solver_class
 
 WORKER = Path(next(iter(kinopt_ros.bench.pyroki.__path__))) / "objective_worker.py"
 SOLVERS = ("cpu", "jax_lm")
 """Ours."""
+DEVICES = ("cpu", "cuda")
 SOLVED = (1e-3, 1e-2)
 """Distance (m) and angle (rad) up to which an answer counts as solved: PyRoki's bias is left room."""
 
@@ -99,6 +100,7 @@ def run_objective_bench(
     seed: int = 0,
     report: Report = no_report,
     solvers: Sequence[str] = SOLVERS,
+    device: str = "cpu",
 ) -> list[Row]:
     """Measure all on all tasks.
 
@@ -110,9 +112,10 @@ def run_objective_bench(
         seed: of the targets.
         report: told of every size of every task.
         solvers: ours.
+        device: ``cpu`` or ``cuda``: where all of them compute, but for the solver ``cpu``.
 
     Raises:
-        SolverUnavailableError: PyRoki cannot run here.
+        SolverUnavailableError: PyRoki cannot run here, or there is no such device.
     """
     rows = []
     for task in tasks:
@@ -120,9 +123,9 @@ def run_objective_bench(
         plan = [(size, max(2, targets // size)) for size in sizes]
         count = max(size * calls for size, calls in plan)
         T = forward_kinematics(robot, random_configurations(robot, count, seed), task.links)
-        rows += _theirs(task, robot, plan, T, pyroki_python, report)
+        rows += _theirs(task, robot, plan, T, pyroki_python, report, device)
         for name in solvers:
-            rows += _ours(name, task, robot, plan, T, report)
+            rows += _ours(name, task, robot, plan, T, report, device)
     return rows
 
 
@@ -133,8 +136,11 @@ def _ours(
     plan: Sequence[tuple[int, int]],
     T: Annotated[Float64, "N L 4 4"],
     report: Report,
+    device: str,
 ) -> list[Row]:
-    solver, ik_solver = create_solver(name, robot), create_solver("cpu", robot)
+    has_devices = any(option.name == "device" for option in solver_class(name).options)
+    solver = create_solver(name, robot, {"device": device} if has_devices else None)
+    ik_solver = create_solver("cpu", robot)
     joints, weighed = _joints(robot, task.links), _weighed(task)
     rows = []
     for size, calls in plan:
@@ -196,6 +202,7 @@ def _theirs(
     T: Annotated[Float64, "N L 4 4"],
     python: Path,
     report: Report,
+    device: str,
 ) -> list[Row]:
     if not python.is_file():
         raise SolverUnavailableError(
@@ -219,7 +226,7 @@ def _theirs(
             [str(python), str(WORKER), str(folder)],
             capture_output=True,
             text=True,
-            env=kept | {"JAX_PLATFORMS": "cpu"},
+            env=kept | {"JAX_PLATFORMS": device, "XLA_PYTHON_CLIENT_PREALLOCATE": "false"},
         )
         if done.returncode:
             said = [line for line in done.stderr.splitlines() if line.strip()] or ["it said nothing"]
@@ -325,6 +332,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--targets", type=int, default=200, help="targets per size (default 200)")
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="of the targets (0)")
     parser.add_argument(
+        "--device",
+        choices=DEVICES,
+        default="cpu",
+        help="where all of them compute, but for the solver cpu (cpu)",
+    )
+    parser.add_argument(
         "--pyroki-python",
         type=Path,
         default=Path(".venv-pyroki/bin/python"),
@@ -369,7 +382,9 @@ def main(args: argparse.Namespace) -> int:
     sizes = [int(size) for size in args.sizes.split(",")]
     shown = not args.json and sys.stderr.isatty()
     with progress_bar("objectives", (1 + len(solvers)) * len(tasks) * len(sizes), enabled=shown) as report:
-        rows = run_objective_bench(tasks, sizes, args.targets, args.pyroki_python, args.seed, report, solvers)
+        rows = run_objective_bench(
+            tasks, sizes, args.targets, args.pyroki_python, args.seed, report, solvers, args.device
+        )
     if args.json:
         print(json.dumps({"machine": machine(), "objective": [asdict(row) for row in rows]}, indent=2))
         return 0
