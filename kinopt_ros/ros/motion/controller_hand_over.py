@@ -244,6 +244,11 @@ class Execution:
         return self._over
 
     @property
+    def stops(self) -> bool:
+        """Whether the controller has said that it stops, or the motion has ended."""
+        return self._stops or self._over or self._done
+
+    @property
     def is_taken(self) -> bool:
         """Whether the controller has said that it takes the motion."""
         return self._handle is not None

@@ -378,6 +378,16 @@ class SeveralExecutions:
         return all(one.over for one in tuple(self._executions))
 
     @property
+    def stops(self) -> bool:
+        """Whether all controllers have said that they stop, or have ended their parts."""
+        return all(one.stops for one in tuple(self._executions))
+
+    @property
+    def names(self) -> str:
+        """The controllers, for people."""
+        return " and ".join(f"the controller {part.controller.name}" for part in self._parts)
+
+    @property
     def taken(self) -> bool:
         """Whether all controllers have said that they take their parts."""
         return all(one.is_taken for one in tuple(self._executions))

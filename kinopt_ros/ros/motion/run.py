@@ -66,6 +66,8 @@ MOVED, LAG_SECONDS = 1e-3, 0.5
 seconds, for the motion to be watched on: some controllers slow motions down."""
 BRAKE_SECONDS = 0.5
 """Longest time until a controller takes a brake, s; then it is told to stop as it likes."""
+STOPS_SECONDS = 0.2
+"""Time until a controller has to have said that it stops for an emergency, s; then it is sent a brake."""
 
 
 class MotionRun:
@@ -221,6 +223,7 @@ class MotionRun:
                 else:
                     # Who stops all may have looked for controllers just before it was handed over.
                     self._cancel()
+                    self._brake_unless_it_stops(running)
                     if self._judged:
                         self.wait_until_still(running)
             except Exception as error:
@@ -474,6 +477,25 @@ class MotionRun:
         # Unless the brake has taken its place. Who stops all may have looked for controllers just before it was sent.
         self._cancel()
         return sent or self._chosen is not None or self._is_there(running) or self._overtaken()
+
+    def _brake_unless_it_stops(self, running: Published) -> None:
+        """Send a brake to controllers that were told to stop for an emergency, or at the end of the node, and have not
+        said that they do: some refuse that, or take long, but do what comes next."""
+        execution, output = self._execution, self._output
+        latest = time.monotonic() + STOPS_SECONDS
+        while execution is not None and not execution.stops:
+            if not output.refuses or self._cancelled or not self._runs(running):
+                return
+            if time.monotonic() > latest:
+                brake = self._made_brake(running)
+                if brake.points:
+                    execution.brake(brake, lambda done, sentence: None)
+                    self._context.node.get_logger().error(
+                        f"{execution.names} did not say within {STOPS_SECONDS:g} s that the motion is stopped, and was "
+                        "sent a brake"
+                    )
+                return
+            time.sleep(LOOK_SECONDS)
 
     def _made_brake(self, running: Published) -> TrajectoryMessage:
         """Return the brake of a motion; joints that go at their own pace stop where they are."""

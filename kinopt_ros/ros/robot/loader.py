@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,8 @@ from kinopt_ros.wanted import AbandonedError, as_long_as
 _WARM_UP_SECONDS = 60.0
 _CLOSE_SECONDS = 0.5
 """Longest wait for solvers to close, s: most do at once."""
+_HANGS_SECONDS = 600.0
+"""Time after which a solver that is still being prepared on demand keeps no other one waiting, s."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +61,8 @@ class RobotLoader:
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="robot_loader")
         self._afterwards = ThreadPoolExecutor(max_workers=1, thread_name_prefix="warm_up")
         """Prepares what a robot in service may need later, so that a new description need not wait for compilers."""
+        self._to_warm_up: Callable[[], None] | None = None
+        """What is prepared next: of the newest robot only, as those that it replaced would wait here in memory."""
         self._lock = threading.Lock()
         self._closed = False
         self._loaded: LoadedRobot | None = None
@@ -174,7 +179,8 @@ class RobotLoader:
                 if self._loaded is not None:
                     self._loaded.pool.retire()
                 self._loaded = LoadedRobot(model, pool)
-                self._afterwards.submit(self._warm_up, model, pool, solver, chain, set(sentences))
+                self._to_warm_up = partial(self._warm_up, model, pool, solver, chain, set(sentences))
+                self._afterwards.submit(self._warm_up_newest)
         if closed:
             pool.close()
             return
@@ -183,6 +189,12 @@ class RobotLoader:
         )
         for sentence in sentences:
             self._report(sentence, None)
+
+    def _warm_up_newest(self) -> None:
+        with self._lock:
+            warm_up, self._to_warm_up = self._to_warm_up, None
+        if warm_up is not None:
+            warm_up()
 
     def _warm_up(
         self,
@@ -243,12 +255,15 @@ class RobotLoader:
             return not self._closed and self._serves(pool.robot)
 
         def work() -> None:
+            alone = self._one_at_a_time.acquire(timeout=_HANGS_SECONDS)
             try:
-                with self._one_at_a_time, as_long_as(wanted):
+                with as_long_as(wanted):
                     for sentence in _prepare(pool, name, ik=False) if wanted() else ():
                         if wanted():
                             self._report(sentence, None)
             finally:
+                if alone:
+                    self._one_at_a_time.release()
                 with self._lock:
                     self._in_work.discard((id(pool), name))
 

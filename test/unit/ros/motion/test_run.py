@@ -39,11 +39,17 @@ class Execution:
     def __init__(self, ended: Callable[[bool, str], None]) -> None:
         self._ended = ended
         self.over, self.is_taken = False, True
+        self.refuses = False
+        """Whether it does not stop when it is told to."""
         self.cancelled = threading.Event()
+
+    @property
+    def stops(self) -> bool:
+        return self.over
 
     def cancel(self) -> None:
         self.cancelled.set()
-        if not self.over:
+        if not (self.over or self.refuses):
             self.over = True
             self._ended(False, "cancelled")
 
@@ -51,7 +57,7 @@ class Execution:
 class Controller:
     """Takes all motions."""
 
-    kind = FOLLOWS
+    kind, name = FOLLOWS, "arm"
 
     def __init__(self) -> None:
         self.taken: list[Execution] = []
@@ -129,6 +135,32 @@ def test_a_motion_that_was_sent_just_before_an_emergency_stop_is_cancelled(
     assert execution.cancelled.wait(PATIENCE)
     assert world.end().code == Status.PREEMPTED
     assert len(world.controller.taken) == 1
+
+
+@pytest.mark.parametrize("then", ["goes on", "stops late", "motions are allowed again"])
+def test_a_controller_that_does_not_stop_for_an_emergency_gets_a_brake(
+    monkeypatch: pytest.MonkeyPatch, then: str
+) -> None:
+    """A cancel had it brake, and an emergency stop let it go on to its goal."""
+    monkeypatch.setattr(module, "brake_of", lambda context, running: motion(1))
+    monkeypatch.setattr(module, "STOPS_SECONDS", 0.02 if then == "goes on" else PATIENCE)
+    monkeypatch.setattr(module, "REST_SECONDS", 0.05)
+    world = World()
+    execution = world.begin()
+    execution.refuses = True
+    world.output.halt("the emergency stop")
+    assert execution.cancelled.wait(PATIENCE)
+    if then == "stops late":
+        execution.over = True
+    elif then == "motions are allowed again":
+        world.output.release()
+    assert world.end().code == Status.PREEMPTED
+    if then == "goes on":
+        _, brake = world.controller.taken
+        assert not brake.cancelled.is_set()
+        assert "the controller arm did not say within 0.02 s" in world.errors[0]
+    else:
+        assert len(world.controller.taken) == 1
 
 
 def test_a_motion_whose_brake_cannot_be_made_is_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
+import weakref
 from types import SimpleNamespace
 from typing import Any
 
@@ -156,6 +158,45 @@ def test_a_solver_that_does_not_close_keeps_no_node_from_ending(monkeypatch: pyt
         _ = loader.loaded
     go_on.set()
     assert closed.wait(LONG)
+
+
+def test_robots_that_were_replaced_do_not_wait_to_be_prepared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A compiler may be at work for a minute, and each of a stream of descriptions takes megabytes."""
+    go_on = threading.Event()
+    begun: list[str] = []
+
+    def prepare_collisions(model: RobotModel) -> None:
+        begun.append(model.name)
+        go_on.wait(LONG)
+
+    monkeypatch.setattr(robot_loader, "_prepare", lambda pool, name, ik=True: [])
+    monkeypatch.setattr(robot_loader, "prepare_collisions", prepare_collisions)
+    loader = RobotLoader(lambda sentence, error: None)
+    replaced: list[weakref.ref[RobotModel]] = []
+
+    def load(name: str) -> None:
+        loader.load(lambda: robot(name), {}, "cpu", ())
+        end = time.monotonic() + LONG
+        while not (loader.is_ready and loader.loaded.model.name == name and begun):
+            assert time.monotonic() < end
+            time.sleep(0.001)
+
+    try:
+        load("first")
+        for number in range(5):
+            load(f"robot {number}")
+            replaced.append(weakref.ref(loader.loaded.model))
+        load("last")
+        gc.collect()
+        assert [one() for one in replaced] == [None] * 5
+        go_on.set()
+        end = time.monotonic() + LONG
+        while begun[-1] != "last" and time.monotonic() < end:
+            time.sleep(0.001)
+        assert begun == ["first", "last"]
+    finally:
+        go_on.set()
+        loader.close()
 
 
 def test_what_is_prepared_on_demand_is_given_up_with_its_robot(monkeypatch: pytest.MonkeyPatch) -> None:
