@@ -101,6 +101,11 @@ def _when_it_comes(message: JointTrajectory, robot: RobotModel) -> int | None:
     return None
 
 
+def from_anywhere(brake: JointTrajectory) -> JointTrajectory:
+    """Return a brake without its first point: a controller goes to the second one from wherever the joints are."""
+    return JointTrajectory(header=brake.header, joint_names=brake.joint_names, points=brake.points[1:])
+
+
 def held(stop: JointTrajectory, from_here: bool = False) -> JointTrajectory:
     """Return a motion that stays at its end for HOLD_SECONDS.
 
@@ -443,9 +448,7 @@ class MotionOutput:
             if stamp.sec or stamp.nanosec:
                 self._send(message, running.robot, held(message), before=before)
                 return True
-            begun = JointTrajectory(
-                header=message.header, joint_names=message.joint_names, points=message.points[1:]
-            )
+            begun = from_anywhere(message)
             now = self._clock()
             execution = send(begun)
             if execution is None:

@@ -40,7 +40,7 @@ from kinopt_ros.ros.motion.controllers import (
     whole,
 )
 from kinopt_ros.ros.motion.last_look import PlannedFor, check_is_at, check_is_at_rest, stands
-from kinopt_ros.ros.motion.output import MotionOutput
+from kinopt_ros.ros.motion.output import MotionOutput, from_anywhere
 from kinopt_ros.ros.motion.own_pace import OwnPaceError, check_own_pace, in_time, kept_joints
 from kinopt_ros.ros.motion.published import Execution, Published, lead_to
 from kinopt_ros.ros.motion.rights import Claim, agreed_by_all
@@ -489,7 +489,7 @@ class MotionRun:
             if time.monotonic() > latest:
                 brake = self._made_brake(running)
                 if brake.points:
-                    execution.brake(brake, lambda done, sentence: None)
+                    execution.brake(from_anywhere(brake), lambda done, sentence: None)
                     self._context.node.get_logger().error(
                         f"{execution.names} did not say within {STOPS_SECONDS:g} s that the motion is stopped, and was "
                         "sent a brake"

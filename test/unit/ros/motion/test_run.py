@@ -36,8 +36,9 @@ def _nobody_asks_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
 class Execution:
     """A motion that a controller has taken and does not end, unless it is told to."""
 
-    def __init__(self, ended: Callable[[bool, str], None]) -> None:
+    def __init__(self, message: Any, ended: Callable[[bool, str], None]) -> None:
         self._ended = ended
+        self.message = message
         self.over, self.is_taken = False, True
         self.refuses = False
         """Whether it does not stop when it is told to."""
@@ -64,7 +65,7 @@ class Controller:
         self.has_one = threading.Event()
 
     def send(self, message: Any, ended: Callable[[bool, str], None]) -> Execution:
-        self.taken.append(Execution(ended))
+        self.taken.append(Execution(message, ended))
         self.has_one.set()
         return self.taken[-1]
 
@@ -158,6 +159,8 @@ def test_a_controller_that_does_not_stop_for_an_emergency_gets_a_brake(
     if then == "goes on":
         _, brake = world.controller.taken
         assert not brake.cancelled.is_set()
+        # From wherever the robot is by then.
+        assert [point.time_from_start.sec for point in brake.message.points] == [1]
         assert "the controller arm did not say within 0.02 s" in world.errors[0]
     else:
         assert len(world.controller.taken) == 1
