@@ -95,7 +95,7 @@ class Placement:
         chosen = packed.every_pair if pairs is None else pairs
         poses = np.empty((len(packed.tree.parent), 4, 4))
         found, bounds = np.empty(len(chosen), dtype=np.int64), np.empty(len(chosen))
-        count = near_pairs(self._q, packed.arrays, chosen, least, enough, poses, found, bounds)
+        count = near_pairs(self._q, packed.arrays, chosen, pairs is None, least, enough, poses, found, bounds)
         self._poses = poses
         found, bounds = found[:count], bounds[:count]
         if count > 1:

@@ -136,7 +136,8 @@ class Motions:
         found: Found,
     ) -> tuple[int, int]:
         packed = self.packed.arrays
-        waiting = waiting_for(motion, chosen, enough)
+        crowded = chosen is self.packed.every_pair and len(packed.crowd.table) > 0
+        waiting = waiting_for(motion, chosen, crowded, enough)
         while True:
             count, done = sweep(motion, packed, enough, resolution, ahead, measured, found, waiting, _EFFORT)
             if waiting.marks[SIZE] == 0:

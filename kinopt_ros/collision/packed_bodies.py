@@ -11,6 +11,7 @@ from kinopt_ros.collision.hulls import Hulls, hulls_of
 from kinopt_ros.collision.kernels.hull_gap import CENTER, COLUMNS, FIRST, KIND, LAST, RADIUS, REACH, SIZE
 from kinopt_ros.collision.kernels.near import BALLS, BOXES, GROUND, HULLS
 from kinopt_ros.collision.link_poses import Tree, tree_above
+from kinopt_ros.collision.nearby import sphere_tree
 from kinopt_ros.collision.obstacles import Obstacles, pack
 from kinopt_ros.geometry.shapes import PlacedShape, Plane
 from kinopt_ros.robot.memo import remembered_with
@@ -49,6 +50,19 @@ class Pairs(NamedTuple):
     """Padding, m."""
 
 
+class Crowd(NamedTuple):
+    """N shapes that stand, and m that are compared with some of them; all empty where so few stand that they are
+    looked at one after the other."""
+
+    table: Annotated[Int64, "m N+2"]
+    """Pair of each that moves and each that stands, or -1; number of the one that moves; address of the tree of the
+    spheres around those that stand."""
+    margin: Annotated[Float64, "1"]
+    """Largest padding of these pairs, m."""
+    others: Annotated[Int64, "k"]
+    """All other pairs."""
+
+
 class PackedArrays(NamedTuple):
     """A robot in a scene, as the functions of ``kernels/`` take it."""
 
@@ -57,6 +71,7 @@ class PackedArrays(NamedTuple):
     pairs: Pairs
     obstacles: Annotated[Float64, "n NUMBERS"]
     integers: Annotated[Int64, "n INTEGERS"]
+    crowd: Crowd
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +82,8 @@ class PackedBodies:
     arrays: PackedArrays
     obstacles: Obstacles
     """Obstacles that ``arrays`` has the numbers of."""
+    tree_of_crowd: Float64 | None
+    """What ``arrays`` has the address of."""
     every_pair: Annotated[Int64, "P"]
 
     @property
@@ -116,12 +133,15 @@ def _packed(robot: RobotModel, bodies: Bodies) -> PackedBodies:
         bodies, np.array([pieces is not None for pieces in hulls], dtype=np.bool_), standing
     )
     obstacles = pack([PlacedShape(bodies.shapes[k], bodies.T_link_shape[k].copy()) for k in standing])
+    reach = np.sqrt((half**2).sum(axis=1)) * (1.0 + 1e-12)
+    stand = np.flatnonzero(carrier == WORLD)
+    tree_of_crowd = sphere_tree(T_link_box[stand, :3, 3], reach[stand])
     arrays = PackedArrays(
         tree=tree,
         shapes=Shapes(
             T_link_box=np.array(T_link_box, order="C"),
             half=half,
-            reach=np.sqrt((half**2).sum(axis=1)) * (1.0 + 1e-12),
+            reach=reach,
             numbers=np.column_stack([carrier, last - counts, last, last_ball - balls, last_ball]),
             balls=np.concatenate([np.empty((0, 4)), *(pieces.balls for pieces in own)]),
             pieces=_joined(own),
@@ -133,8 +153,33 @@ def _packed(robot: RobotModel, bodies: Bodies) -> PackedBodies:
         ),
         obstacles=obstacles.numbers,
         integers=obstacles.integers,
+        crowd=_crowd(shapes, bodies.margin, stand, len(reach), tree_of_crowd),
     )
-    return PackedBodies(bodies, arrays, obstacles, np.arange(len(shapes)))
+    return PackedBodies(bodies, arrays, obstacles, tree_of_crowd, np.arange(len(shapes)))
+
+
+def _crowd(
+    pairs: Annotated[Int64, "P 2"],
+    margin: Annotated[Float64, "P"],
+    stand: Annotated[Int64, "N"],
+    count: int,
+    tree: Float64 | None,
+) -> Crowd:
+    """Return the pairs of those of ``count`` shapes that stand, which come second in pairs."""
+    if tree is None or not len(pairs):
+        nothing = np.empty(0, dtype=np.int64)
+        return Crowd(np.empty((0, 2), dtype=np.int64), np.zeros(1), nothing)
+    column = np.full(count, -1)
+    column[stand] = np.arange(len(stand))
+    one, number = pairs[:, 0], column[pairs[:, 1]]
+    with_those = np.flatnonzero(number >= 0)
+    moving = np.flatnonzero(np.bincount(one[with_those], minlength=count))
+    row = np.empty(count, dtype=np.int64)
+    row[moving] = np.arange(len(moving))
+    table = np.full((len(moving), len(stand) + 2), -1)
+    table[row[one[with_those]], number[with_those]] = with_those
+    table[:, -2], table[:, -1] = moving, tree.ctypes.data
+    return Crowd(table, margin[with_those].max(initial=0.0, keepdims=True), np.flatnonzero(number < 0))
 
 
 def _bounds(
