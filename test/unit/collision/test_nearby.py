@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 numba = pytest.importorskip("numba")
+import itertools
+
 from support.shape_cases import PRIMITIVES, random_pose, random_primitive
 
 import kinopt_ros
@@ -112,7 +114,7 @@ def some_scene(rng: np.random.Generator, count: int) -> Scene:
         objects=objects,
         attached={"cup": cup},
         allowed=frozenset(frozenset({"panda_link5", name}) for name in names[::7]),
-        padding={name: 0.02 for name in names[::11]} | {"panda_link3": 0.01},
+        padding=dict.fromkeys(names[::11], 0.02) | {"panda_link3": 0.01},
     )
 
 
@@ -165,7 +167,7 @@ def test_motions_are_those_of_looking_at_all(panda: RobotModel, packed: PackedBo
     doubts = 0
     for q in random_configurations(panda, 5, 6):
         corners = q[:7] + np.cumsum(rng.normal(size=(5, 7)), axis=0) * way / 5.0
-        control = np.stack([np.linspace(a, b, 6) for a, b in zip(corners[:-1], corners[1:], strict=True)])
+        control = np.stack([np.linspace(a, b, 6) for a, b in itertools.pairwise(corners)])
         times = np.arange(5.0)
 
         def asked(bodies: PackedBodies, ask: Callable[[Motions], object], q: Float64 = q) -> object:
