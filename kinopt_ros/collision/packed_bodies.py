@@ -8,6 +8,7 @@ import numpy as np
 from kinopt_ros.array import Bool, Float64, Int64
 from kinopt_ros.collision.bodies import WORLD, Bodies, bodies_of
 from kinopt_ros.collision.hulls import Hulls, hulls_of
+from kinopt_ros.collision.kernels.crowd import nearby_pairs
 from kinopt_ros.collision.kernels.hull_gap import CENTER, COLUMNS, FIRST, KIND, LAST, RADIUS, REACH, SIZE
 from kinopt_ros.collision.kernels.near import BALLS, BOXES, GROUND, HULLS
 from kinopt_ros.collision.link_poses import Tree, tree_above
@@ -17,6 +18,9 @@ from kinopt_ros.geometry.shapes import PlacedShape, Plane
 from kinopt_ros.robot.memo import remembered_with
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.scene.scene import Scene
+
+NO_CHANGE = np.empty(0)
+"""Stands for variables that keep their values."""
 
 
 class Shapes(NamedTuple):
@@ -50,19 +54,6 @@ class Pairs(NamedTuple):
     """Padding, m."""
 
 
-class Crowd(NamedTuple):
-    """N shapes that stand, and m that are compared with some of them; all empty where so few stand that they are
-    looked at one after the other."""
-
-    table: Annotated[Int64, "m N+2"]
-    """Pair of each that moves and each that stands, or -1; number of the one that moves; address of the tree of the
-    spheres around those that stand."""
-    margin: Annotated[Float64, "1"]
-    """Largest padding of these pairs, m."""
-    others: Annotated[Int64, "k"]
-    """All other pairs."""
-
-
 class PackedArrays(NamedTuple):
     """A robot in a scene, as the functions of ``kernels/`` take it."""
 
@@ -71,7 +62,17 @@ class PackedArrays(NamedTuple):
     pairs: Pairs
     obstacles: Annotated[Float64, "n NUMBERS"]
     integers: Annotated[Int64, "n INTEGERS"]
-    crowd: Crowd
+
+
+@dataclass(frozen=True, eq=False)
+class Crowd:
+    """Many shapes that stand, N, and m that are compared with some of them."""
+
+    table: Annotated[Int64, "m N+3"]
+    """The pair of each two, or -1; then, in each row, the number of the shape that moves; the address of the tree; the
+    first of these pairs, before which all others are."""
+    tree: Float64
+    """Tree of the spheres around those that stand, paddings added."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,8 +83,8 @@ class PackedBodies:
     arrays: PackedArrays
     obstacles: Obstacles
     """Obstacles that ``arrays`` has the numbers of."""
-    tree_of_crowd: Float64 | None
-    """What ``arrays`` has the address of."""
+    crowd: Crowd | None
+    """None where so few shapes stand that they are looked at one after the other."""
     every_pair: Annotated[Int64, "P"]
 
     @property
@@ -100,6 +101,22 @@ class PackedBodies:
     def pairs(self) -> Pairs:
         """Pairs of shapes that must not touch."""
         return self.arrays.pairs
+
+    def nearby(
+        self, q: Annotated[Float64, "nq"], enough: float, change: Annotated[Float64, "nq"] = NO_CHANGE
+    ) -> Annotated[Int64, "n"]:
+        """Return the pairs that spheres around their shapes do not tell to be ``enough`` (m) apart, paddings added, and
+        some others, in their order; all of them among few shapes.
+
+        Args:
+            q: configuration of the whole robot, finite.
+            enough: distance, m.
+            change: how much the variables may differ from q.
+        """
+        if self.crowd is None:
+            return self.every_pair
+        listed = np.empty(len(self.every_pair), dtype=np.int64)
+        return listed[: nearby_pairs(q, change, self.arrays, self.crowd.table, enough, listed)]
 
     def names(self, pair: int) -> tuple[str, str]:
         """Return the names of the two bodies of a pair."""
@@ -134,8 +151,7 @@ def _packed(robot: RobotModel, bodies: Bodies) -> PackedBodies:
     )
     obstacles = pack([PlacedShape(bodies.shapes[k], bodies.T_link_shape[k].copy()) for k in standing])
     reach = np.sqrt((half**2).sum(axis=1)) * (1.0 + 1e-12)
-    stand = np.flatnonzero(carrier == WORLD)
-    tree_of_crowd = sphere_tree(T_link_box[stand, :3, 3], reach[stand])
+    crowd = _crowd(shapes, bodies.margin, T_link_box[:, :3, 3], reach, carrier == WORLD)
     arrays = PackedArrays(
         tree=tree,
         shapes=Shapes(
@@ -153,33 +169,33 @@ def _packed(robot: RobotModel, bodies: Bodies) -> PackedBodies:
         ),
         obstacles=obstacles.numbers,
         integers=obstacles.integers,
-        crowd=_crowd(shapes, bodies.margin, stand, len(reach), tree_of_crowd),
     )
-    return PackedBodies(bodies, arrays, obstacles, tree_of_crowd, np.arange(len(shapes)))
+    return PackedBodies(bodies, arrays, obstacles, crowd, np.arange(len(shapes)))
 
 
 def _crowd(
     pairs: Annotated[Int64, "P 2"],
     margin: Annotated[Float64, "P"],
-    stand: Annotated[Int64, "N"],
-    count: int,
-    tree: Float64 | None,
-) -> Crowd:
-    """Return the pairs of those of ``count`` shapes that stand, which come second in pairs."""
-    if tree is None or not len(pairs):
-        nothing = np.empty(0, dtype=np.int64)
-        return Crowd(np.empty((0, 2), dtype=np.int64), np.zeros(1), nothing)
-    column = np.full(count, -1)
-    column[stand] = np.arange(len(stand))
-    one, number = pairs[:, 0], column[pairs[:, 1]]
-    with_those = np.flatnonzero(number >= 0)
-    moving = np.flatnonzero(np.bincount(one[with_those], minlength=count))
-    row = np.empty(count, dtype=np.int64)
-    row[moving] = np.arange(len(moving))
-    table = np.full((len(moving), len(stand) + 2), -1)
-    table[row[one[with_those]], number[with_those]] = with_those
-    table[:, -2], table[:, -1] = moving, tree.ctypes.data
-    return Crowd(table, margin[with_those].max(initial=0.0, keepdims=True), np.flatnonzero(number < 0))
+    centres: Annotated[Float64, "S 3"],
+    reach: Annotated[Float64, "S"],
+    stands: Annotated[Bool, "S"],
+) -> Crowd | None:
+    """Return the crowd. Of pairs, those with what stands come last, and it second."""
+    stand = np.flatnonzero(stands)
+    first = int(np.searchsorted(stands[pairs[:, 1]], True))
+    one, other = pairs[first:].T
+    padding = np.zeros(len(reach))
+    np.maximum.at(padding, other, margin[first:])
+    tree = sphere_tree(centres[stand], (reach + padding)[stand]) if len(one) else None
+    if tree is None:
+        return None
+    moving = np.flatnonzero(np.bincount(one, minlength=len(reach)))
+    row, column = np.empty(len(reach), dtype=np.int64), np.empty(len(reach), dtype=np.int64)
+    row[moving], column[stand] = np.arange(len(moving)), np.arange(len(stand))
+    table = np.full((len(moving), len(stand) + 3), -1)
+    table[row[one], column[other]] = np.arange(first, len(pairs))
+    table[:, -3], table[:, -2], table[:, -1] = moving, tree.ctypes.data, first
+    return Crowd(table, tree)
 
 
 def _bounds(

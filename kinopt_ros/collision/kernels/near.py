@@ -8,7 +8,6 @@ import numpy as np
 from kinopt_ros.collision.kernels.ball_distances import ball_distance
 from kinopt_ros.collision.kernels.box_gaps import box_gap
 from kinopt_ros.collision.kernels.hull_gap import CENTER, FIRST, LAST, REACH, ROUNDING, hull_gap, plane_gap
-from kinopt_ros.collision.kernels.nearby import list_nearby
 from kinopt_ros.collision.kernels.tree import place_links
 from kinopt_ros.compiler_options import ALLOCATING, INLINE, INNER, OUTER
 from kinopt_ros.numba_cache import njit
@@ -25,13 +24,12 @@ _SAME_POSE = 1e9
 
 
 @njit(**OUTER)
-def near_pairs(q, packed, chosen, every, least, enough, poses, found, bounds):
+def near_pairs(q, packed, chosen, least, enough, poses, found, bounds):
     """Find which of the chosen pairs are not known to be at least ``enough`` (m) apart, paddings added.
 
-    Args: configuration (nq), finite; ``packed_bodies.PackedArrays``; numbers of pairs (n), ascending if these are
-    ``every`` one; bounds that are known to stay below ``least`` (m) are not improved any more; changed: poses of the
-    tree's links (L, 4, 4), the pairs (n) and lower bounds of their distances (n), paddings subtracted, in the order of
-    the pairs.
+    Args: configuration (nq), finite; ``packed_bodies.PackedArrays``; numbers of pairs (n); bounds that are known to
+    stay below ``least`` (m) are not improved any more; changed: poses of the tree's links (L, 4, 4), the pairs (n) and
+    lower bounds of their distances (n), paddings subtracted, in no order.
 
     Returns how many there are.
     """
@@ -39,21 +37,13 @@ def near_pairs(q, packed, chosen, every, least, enough, poses, found, bounds):
     origins, axes = np.empty(tree.axis.shape), np.empty(tree.axis.shape)
     place_links(q, tree, poses, origins, axes)
     placed = np.empty(shapes.T_link_box.shape)
-    many = every and packed.crowd.table.shape[0] > 0
     for s in range(placed.shape[0]):
-        if not many or shapes.numbers[s, 0] >= 0:
-            place_shape(s, shapes, poses, placed)
+        place_shape(s, shapes, poses, placed)
     W = np.empty((5, 3))
     still = np.zeros((shapes.pieces.shape[0], 1))
-    count, size = 0, chosen.shape[0]
-    if many:
-        chosen = np.empty(size, dtype=np.int64)
-        still_all = np.zeros((placed.shape[0], 1))
-        size = list_nearby(packed.crowd, size, shapes.reach, placed, still_all, enough, chosen)
-    for k in range(size):
+    count = 0
+    for k in range(chosen.shape[0]):
         p = chosen[k]
-        if many and shapes.numbers[pairs.numbers[p, 1], 0] < 0:
-            place_shape(pairs.numbers[p, 1], shapes, poses, placed)
         margin = pairs.margin[p]
         bound = sphere_gap(p, pairs.numbers, shapes.reach, placed)
         if bound >= enough + margin:

@@ -4,13 +4,10 @@ What is marked is a superset: a caller that looks at each of the marked ones aga
 get if it looked at all.
 """
 
-import numpy as np
-
 from kinopt_ros.collision.kernels.boxes import box_distance2
-from kinopt_ros.collision.kernels.hull_gap import ROUNDING
 from kinopt_ros.collision.kernels.layout import BOX_NODE, COUNT, EXTRA, LEVELS, SPHERE_ITEM, TREE_HEADER
-from kinopt_ros.collision.kernels.memory import get, lowest_bit, new_bits, put, tree_at
-from kinopt_ros.compiler_options import ALLOCATING, INNER
+from kinopt_ros.collision.kernels.memory import get, lowest_bit, put
+from kinopt_ros.compiler_options import INNER
 from kinopt_ros.numba_cache import njit
 
 _CAREFUL = 1.0 + 1e-9
@@ -49,42 +46,6 @@ def mark_nearby(tree, x, y, z, limit, bits):
         if node == 0:
             return
         node += 1
-
-
-@njit(**ALLOCATING)
-def list_nearby(crowd, count, reach, placed, moved, enough, listed):
-    """List the pairs whose spheres may be less than ``enough`` (m) apart, paddings added, in their order.
-
-    Args: ``packed_bodies.Crowd`` of many; number of all pairs, P; radii of all shapes (S,), poses (S, 4, 4) of those
-    that move, by how much these may come nearer (S, k) to what stands, in the last column, m; distance; changed:
-    numbers of pairs (P or more).
-
-    Returns how many there are.
-    """
-    table, others = crowd.table, crowd.others
-    size, last = table.shape[1] - 2, moved.shape[1] - 1
-    tree = tree_at(table[0, size + 1])
-    found, bits = np.zeros(words_for(count), dtype=np.int64), new_bits()
-    for p in others:
-        found[p >> 6] |= 1 << (p & 63)
-    for k in range(table.shape[0]):
-        s = table[k, size]
-        limit = enough + crowd.margin[0] + moved[s, last] + reach[s] + ROUNDING
-        mark_nearby(tree, placed[s, 0, 3], placed[s, 1, 3], placed[s, 2, 3], limit, bits)
-        number = next_marked(bits, 0, size)
-        while number < size:
-            p = table[k, number]
-            if p >= 0:
-                found[p >> 6] |= 1 << (p & 63)
-            number = next_marked(bits, number + 1, size)
-    total = 0
-    for word in range(found.shape[0]):
-        left = found[word]
-        while left != 0:
-            listed[total] = (word << 6) + lowest_bit(left)
-            total += 1
-            left &= left - 1
-    return total
 
 
 @njit(**INNER)

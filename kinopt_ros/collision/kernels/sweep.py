@@ -29,7 +29,6 @@ from kinopt_ros.collision.kernels.movement import (
     pieces_movement,
 )
 from kinopt_ros.collision.kernels.near import HULLS, pair_gap, place_shape, sphere_gap
-from kinopt_ros.collision.kernels.nearby import list_nearby
 from kinopt_ros.collision.kernels.tree import place_links
 from kinopt_ros.compiler_options import INNER, OUTER
 from kinopt_ros.numba_cache import njit
@@ -39,7 +38,7 @@ DEPTH = 80
 SHARE = 0.2
 """Share of the least distance to which that distance need not be known better."""
 # Entries of ``Waiting.marks``.
-SIZE, COUNT, UNTIL, WANTED, LISTED = range(5)
+SIZE, COUNT, UNTIL, WANTED = range(4)
 
 
 class Waiting(NamedTuple):
@@ -54,9 +53,8 @@ class Waiting(NamedTuple):
     lists: Annotated[Int64, "DEPTH 2"]
     """Pairs of each waiting part: ``unsure[lists[i, 0] : lists[i, 1]]``; both halves of a part have the same ones."""
     unsure: Annotated[Int64, "U"]
-    marks: Annotated[Int64, "5"]
-    """Numbers: how many parts wait; parts found so far; curves that are looked at; how long ``unsure`` has to be;
-    whether the pairs of the whole motion are listed."""
+    marks: Annotated[Int64, "4"]
+    """Numbers: how many parts wait; parts found so far; curves that are looked at; how long ``unsure`` has to be."""
     nearest: Annotated[Float64, "1"]
     """Least distance so far, of the pairs that are measured."""
 
@@ -96,11 +94,8 @@ def room_for(count: int, motion: Motion) -> Found:
     )
 
 
-def waiting_for(motion: Motion, chosen: Annotated[Int64, "C"], crowded: bool, enough: float) -> Waiting:
-    """Return the state in which all of a motion waits; arguments as those of ``sweep``.
-
-    ``crowded``: the pairs chosen are all of those of ``packed_bodies.PackedArrays``, which has a crowd.
-    """
+def waiting_for(motion: Motion, chosen: Annotated[Int64, "C"], enough: float) -> Waiting:
+    """Return the state in which all of a motion waits; arguments as those of ``sweep``."""
     control, times = motion.control, motion.times
     K, rows, n = control.shape
     C = len(chosen)
@@ -110,11 +105,10 @@ def waiting_for(motion: Motion, chosen: Annotated[Int64, "C"], crowded: bool, en
         np.empty((DEPTH, 2), dtype=np.int64),
         np.empty((DEPTH, 2), dtype=np.int64),
         np.empty(4 * C + 64, dtype=np.int64),
-        np.array([1, 0, K, 0, 0 if crowded else 1]),
+        np.array([1, 0, K, 0]),
         np.array([enough]),
     )
-    if not crowded:
-        waiting.unsure[:C] = chosen
+    waiting.unsure[:C] = chosen
     waiting.stack[0] = control[0]
     waiting.spells[0] = times[0], times[K]
     waiting.curves[0] = 0, K
@@ -200,13 +194,6 @@ def sweep(motion, packed, enough, resolution, ahead, measured, found, waiting, e
             _follow(left.reshape((1, d + 1, n)), variables, q, 0, change, chords)
             _follow(right.reshape((1, d + 1, n)), variables, q, 1, change, chords)
         place_links(q, tree, poses, origins, axes)
-        if marks[LISTED] == 0:  # the whole motion: no other part has this list
-            for s in packed.crowd.table[:, -2]:
-                place_shape(s, shapes, poses, placed)
-                movement(s, packed, places, change, moved, bent)
-                ready[s] = turn
-            last = list_nearby(packed.crowd, last, reach, placed, moved, enough, unsure)
-            marks[LISTED] = 1
         top = last
         for k in range(first, last):
             p = unsure[k]

@@ -120,8 +120,7 @@ def some_scene(rng: np.random.Generator, count: int) -> Scene:
 
 def without_crowd(packed: PackedBodies) -> PackedBodies:
     """The same bodies, whose pairs are looked at one after the other."""
-    table = np.empty((0, 2), dtype=np.int64)
-    return replace(packed, arrays=packed.arrays._replace(crowd=packed.arrays.crowd._replace(table=table)))
+    return replace(packed, crowd=None)
 
 
 @pytest.fixture(scope="module")
@@ -133,7 +132,7 @@ def panda() -> RobotModel:
 def packed(request: pytest.FixtureRequest, panda: RobotModel) -> PackedBodies:
     rng = np.random.default_rng(request.param)
     packed = packed_bodies_of(panda, some_scene(rng, request.param))
-    assert (len(packed.arrays.crowd.table) > 0) == (request.param >= 30)
+    assert (packed.crowd is not None) == (request.param >= 30)
     return packed
 
 
