@@ -125,12 +125,15 @@ def _body_pairs(robot: RobotModel, scene: Scene, names: list[str]) -> list[tuple
     world."""
     index = {name: k for k, name in enumerate(names)}
     found = [(index[a], index[b], 0.0) for a, b in self_pairs(robot, scene, names)]
-    own = [name for name in names if name not in scene.objects]
+    own = [(name, index[name], scene.padding_of(name)) for name in names if name not in scene.objects]
+    some_may = bool(scene.allowed or scene.attached)
     for thing in scene.objects:
-        for moving in own:
-            if not scene.may_touch(moving, thing):
-                padding = scene.padding_of(moving) + scene.padding_of(thing)
-                found.append((index[moving], index[thing], padding))
+        other, padding = index[thing], scene.padding_of(thing)
+        found += [
+            (number, other, least + padding)
+            for name, number, least in own
+            if not (some_may and scene.may_touch(name, thing))
+        ]
     return found
 
 

@@ -78,7 +78,7 @@ class Motions:
         """
         room = most or _FEW
         motion = Motion(control, times, self.variables, self.state)
-        chosen = self.packed.every_pair if pairs is None else pairs
+        chosen = self._nearby(control, enough) if pairs is None else pairs
         while True:
             found = room_for(room, motion)
             count, done = self._sweep(motion, chosen, enough, RESOLUTION, ahead, _NOTHING, found)
@@ -122,8 +122,21 @@ class Motions:
                 return most - resolution
         measured = np.empty(1)
         motion = Motion(control, times, self.variables, self.state)
-        self._sweep(motion, self.packed.every_pair, most, resolution, 0, measured, room_for(1, motion))
+        chosen = self._nearby(control, most)
+        self._sweep(motion, chosen, most, resolution, 0, measured, room_for(1, motion))
         return min(float(measured[0]), largest)
+
+    def _nearby(self, control: Annotated[Float64, "K d+1 n"], enough: float) -> Annotated[Int64, "m"]:
+        """Return the pairs that may come nearer than ``enough`` (m) within a motion."""
+        if self.packed.crowd is None:
+            return self.packed.every_pair
+        K = len(control)
+        # Where the sweep begins: what it would pass over there is left out.
+        row = control[K // 2, :1] if K > 1 else middle_of(control[0])
+        q, change = self.state.copy(), np.zeros(len(self.state))
+        q[self.variables] = row[0]
+        change[self.variables] = np.abs(control - row[0]).max(axis=(0, 1))
+        return self.packed.nearby(q, enough, change)
 
     def _sweep(
         self,
@@ -149,9 +162,13 @@ class Motions:
 
     def middle(self, part: Part) -> Annotated[Float64, "nq"]:
         """Return the configuration in the middle of a part."""
-        row = part.control
-        while len(row) > 1:
-            row = 0.5 * (row[1:] + row[:-1])
         q = self.state.copy()
-        q[self.variables] = row[0]
+        q[self.variables] = middle_of(part.control)[0]
         return q
+
+
+def middle_of(control: Annotated[Float64, "d+1 n"]) -> Annotated[Float64, "1 n"]:
+    """Return the point in the middle of a Bezier curve."""
+    while len(control) > 1:
+        control = 0.5 * (control[1:] + control[:-1])
+    return control

@@ -9,6 +9,7 @@ import numpy as np
 
 from kinopt_ros.array import Bool, Float64, Int64
 from kinopt_ros.collision.kernels import ball_distances, layout
+from kinopt_ros.collision.nearby import sphere_tree
 from kinopt_ros.collision.trees import tree_of
 from kinopt_ros.errors import InvalidRequestError, InvalidShapeError
 from kinopt_ros.geometry.shapes import (
@@ -55,7 +56,7 @@ class Obstacles:
     nothing_skipped: Annotated[Bool, "n"]
     """False for every obstacle: the argument ``skipped`` of the kernels, if all count."""
     trees: tuple[Float64, ...]
-    """Search trees that ``integers`` points to; keep this object as long as its arrays."""
+    """Trees that ``integers`` points to; keep this object as long as its arrays."""
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -98,10 +99,16 @@ def pack(shapes: Sequence[PlacedShape]) -> Obstacles:
                 *parameters,
             )
         )
-        integers.append((KINDS[type(shape)], address))
+        integers.append((KINDS[type(shape)], address, 0))
+    rows = np.array(numbers, dtype=np.float64).reshape(-1, layout.NUMBERS)
+    columns = np.array(integers, dtype=np.int64).reshape(-1, layout.INTEGERS)
+    nearby = sphere_tree(rows[:, layout.CENTER : layout.REACH], rows[:, layout.REACH])
+    if nearby is not None:
+        trees.append(nearby)
+        columns[0, layout.NEARBY] = nearby.ctypes.data
     return Obstacles(
-        np.array(numbers, dtype=np.float64).reshape(-1, layout.NUMBERS),
-        np.array(integers, dtype=np.int64).reshape(-1, layout.INTEGERS),
+        rows,
+        columns,
         np.zeros(len(shapes), dtype=np.bool_),
         tuple(trees),
     )

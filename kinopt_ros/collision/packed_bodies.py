@@ -8,14 +8,19 @@ import numpy as np
 from kinopt_ros.array import Bool, Float64, Int64
 from kinopt_ros.collision.bodies import WORLD, Bodies, bodies_of
 from kinopt_ros.collision.hulls import Hulls, hulls_of
+from kinopt_ros.collision.kernels.crowd import nearby_pairs
 from kinopt_ros.collision.kernels.hull_gap import CENTER, COLUMNS, FIRST, KIND, LAST, RADIUS, REACH, SIZE
 from kinopt_ros.collision.kernels.near import BALLS, BOXES, GROUND, HULLS
 from kinopt_ros.collision.link_poses import Tree, tree_above
+from kinopt_ros.collision.nearby import sphere_tree
 from kinopt_ros.collision.obstacles import Obstacles, pack
 from kinopt_ros.geometry.shapes import PlacedShape, Plane
 from kinopt_ros.robot.memo import remembered_with
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.scene.scene import Scene
+
+NO_CHANGE = np.empty(0)
+"""Stands for variables that keep their values."""
 
 
 class Shapes(NamedTuple):
@@ -60,6 +65,17 @@ class PackedArrays(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
+class Crowd:
+    """Many shapes that stand, N, and m that are compared with some of them."""
+
+    table: Annotated[Int64, "m N+3"]
+    """The pair of each two, or -1; then, in each row, the number of the shape that moves; the address of the tree; the
+    first of these pairs, before which all others are."""
+    tree: Float64
+    """Tree of the spheres around those that stand, paddings added."""
+
+
+@dataclass(frozen=True, eq=False)
 class PackedBodies:
     """Everything about a robot in a scene that does not depend on joint values."""
 
@@ -67,6 +83,8 @@ class PackedBodies:
     arrays: PackedArrays
     obstacles: Obstacles
     """Obstacles that ``arrays`` has the numbers of."""
+    crowd: Crowd | None
+    """None where so few shapes stand that they are looked at one after the other."""
     every_pair: Annotated[Int64, "P"]
 
     @property
@@ -83,6 +101,22 @@ class PackedBodies:
     def pairs(self) -> Pairs:
         """Pairs of shapes that must not touch."""
         return self.arrays.pairs
+
+    def nearby(
+        self, q: Annotated[Float64, "nq"], enough: float, change: Annotated[Float64, "nq"] = NO_CHANGE
+    ) -> Annotated[Int64, "n"]:
+        """Return the pairs that spheres around their shapes do not tell to be ``enough`` (m) apart, paddings added, and
+        some others, in their order; all of them among few shapes.
+
+        Args:
+            q: configuration of the whole robot, finite.
+            enough: distance, m.
+            change: how much the variables may differ from q.
+        """
+        if self.crowd is None:
+            return self.every_pair
+        listed = np.empty(len(self.every_pair), dtype=np.int64)
+        return listed[: nearby_pairs(q, change, self.arrays, self.crowd.table, enough, listed)]
 
     def names(self, pair: int) -> tuple[str, str]:
         """Return the names of the two bodies of a pair."""
@@ -116,12 +150,14 @@ def _packed(robot: RobotModel, bodies: Bodies) -> PackedBodies:
         bodies, np.array([pieces is not None for pieces in hulls], dtype=np.bool_), standing
     )
     obstacles = pack([PlacedShape(bodies.shapes[k], bodies.T_link_shape[k].copy()) for k in standing])
+    reach = np.sqrt((half**2).sum(axis=1)) * (1.0 + 1e-12)
+    crowd = _crowd(shapes, bodies.margin, T_link_box[:, :3, 3], reach, carrier == WORLD)
     arrays = PackedArrays(
         tree=tree,
         shapes=Shapes(
             T_link_box=np.array(T_link_box, order="C"),
             half=half,
-            reach=np.sqrt((half**2).sum(axis=1)) * (1.0 + 1e-12),
+            reach=reach,
             numbers=np.column_stack([carrier, last - counts, last, last_ball - balls, last_ball]),
             balls=np.concatenate([np.empty((0, 4)), *(pieces.balls for pieces in own)]),
             pieces=_joined(own),
@@ -134,7 +170,32 @@ def _packed(robot: RobotModel, bodies: Bodies) -> PackedBodies:
         obstacles=obstacles.numbers,
         integers=obstacles.integers,
     )
-    return PackedBodies(bodies, arrays, obstacles, np.arange(len(shapes)))
+    return PackedBodies(bodies, arrays, obstacles, crowd, np.arange(len(shapes)))
+
+
+def _crowd(
+    pairs: Annotated[Int64, "P 2"],
+    margin: Annotated[Float64, "P"],
+    centres: Annotated[Float64, "S 3"],
+    reach: Annotated[Float64, "S"],
+    stands: Annotated[Bool, "S"],
+) -> Crowd | None:
+    """Return the crowd. Of pairs, those with what stands come last, and it second."""
+    stand = np.flatnonzero(stands)
+    first = int(np.searchsorted(stands[pairs[:, 1]], True))
+    one, other = pairs[first:].T
+    padding = np.zeros(len(reach))
+    np.maximum.at(padding, other, margin[first:])
+    tree = sphere_tree(centres[stand], (reach + padding)[stand]) if len(one) else None
+    if tree is None:
+        return None
+    moving = np.flatnonzero(np.bincount(one, minlength=len(reach)))
+    row, column = np.empty(len(reach), dtype=np.int64), np.empty(len(reach), dtype=np.int64)
+    row[moving], column[stand] = np.arange(len(moving)), np.arange(len(stand))
+    table = np.full((len(moving), len(stand) + 3), -1)
+    table[row[one], column[other]] = np.arange(first, len(pairs))
+    table[:, -3], table[:, -2], table[:, -1] = moving, tree.ctypes.data, first
+    return Crowd(table, tree)
 
 
 def _bounds(

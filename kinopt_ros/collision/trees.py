@@ -68,11 +68,13 @@ def _bounds(
 
 def _built(shape: BigShape) -> Float64:
     if isinstance(shape, PointCloud):
-        return _tree(shape.points, shape.points, shape.points, shape.points, POINTS_PER_LEAF, shape.radius)
+        return item_tree(
+            shape.points, shape.points, shape.points, shape.points, POINTS_PER_LEAF, shape.radius
+        )
     if isinstance(shape, Octomap):
         half = shape.sizes[:, None] / 2.0
         items = np.hstack([shape.centers, half])
-        return _tree(items, shape.centers, shape.centers - half, shape.centers + half, POINTS_PER_LEAF)
+        return item_tree(items, shape.centers, shape.centers - half, shape.centers + half, POINTS_PER_LEAF)
     if isinstance(shape, Mesh):
         return _mesh_tree(shape)
     return _height_tree(shape)
@@ -88,10 +90,10 @@ def _mesh_tree(mesh: Mesh) -> Float64:
     units = np.where(thin[:, None], 0.0, normals / np.where(thin, 1.0, doubled)[:, None])
     low, high = corners.min(axis=1), corners.max(axis=1)
     items = np.hstack([corners.reshape(-1, 9), units])
-    return _tree(items, (low + high) / 2.0, low, high, TRIANGLES_PER_LEAF, dipoles=True)
+    return item_tree(items, (low + high) / 2.0, low, high, TRIANGLES_PER_LEAF, dipoles=True)
 
 
-def _tree(
+def item_tree(
     items: Float64,
     centres: Float64,
     low: Float64,
@@ -100,6 +102,7 @@ def _tree(
     extra: float = 0.0,
     dipoles: bool = False,
 ) -> Float64:
+    """Return a tree of items (n x columns): header, with ``extra`` in it, boxes of nodes, items in their order."""
     count = len(items)
     levels = int(np.ceil(np.log2(count / per_leaf))) if count > per_leaf else 0
     order = median_order(np.ascontiguousarray(centres), levels)

@@ -87,7 +87,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     mobile.add_arguments(mobile_parser)
     mobile_parser.set_defaults(measure=mobile.main)
     growth_parser = benches.add_parser(
-        "growth", help="how cost grows with obstacles, points, joints, batches and threads"
+        "growth", help="how cost grows with obstacles, points, joints, spheres, batches and threads"
     )
     growth.add_arguments(growth_parser)
     growth_parser.set_defaults(measure=growth.main)

@@ -31,7 +31,7 @@ def check_fits(scene: Scene, robot: RobotModel) -> None:
     for carried in scene.attached.values():
         robot.link(carried.link)
     for bodies in (scene.objects, scene.attached):
-        if not robot.link_index.keys().isdisjoint(bodies):
+        if not bodies.keys().isdisjoint(robot.link_index.keys()):
             raise _is_a_link(next(id for id in bodies if id in robot.link_index), robot)
 
 

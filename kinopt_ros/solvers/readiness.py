@@ -93,6 +93,7 @@ def _prepare(robot: RobotModel) -> None:
 
     field_of(robot, scene).closeness(q, MARGIN)
     from kinopt_ros.collision.contacts import group_distances
+    from kinopt_ros.collision.nearby import FEWEST
     from kinopt_ros.collision.packed_bodies import packed_bodies_of
     from kinopt_ros.solvers.usual_gaps import usual_gaps
 
@@ -101,6 +102,9 @@ def _prepare(robot: RobotModel) -> None:
     packed = packed_bodies_of(robot, scene)
     pairs = packed.every_pair
     group_distances(packed, q, pairs, np.zeros_like(pairs), np.ones((1, 1), dtype=np.bool_), MARGIN)
+    check_wanted()
+    crowd = Scene(objects={f"far away {k}": SceneObject(f"far away {k}", shapes, far) for k in range(FEWEST)})
+    packed_bodies_of(robot, crowd).nearby(q[0], MARGIN)
     check_wanted()
     _prepare_motions(robot, scene)
 

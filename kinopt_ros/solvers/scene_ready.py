@@ -38,13 +38,13 @@ def wait_for_scene(robot: RobotModel, scene: Scene, deadline: float) -> None:
     Raises:
         PreparingSceneError: the deadline came before. The work goes on, so that a later request finds it done.
     """
+    if is_prepared(robot, scene):
+        return
     shapes = [thing.shapes for thing in scene.objects.values()]
     shapes += [carried.shapes for carried in scene.attached.values()]
     size = sum(_size(placed.shape) for group in shapes for placed in group)
     alone, own = _pairs_of(robot)
     if size + (alone + own * sum(map(len, shapes))) // PAIRS < LARGE:
-        return
-    if is_prepared(robot, scene):
         return
     with _lock:
         known = _under_way.setdefault(scene, WeakKeyDictionary())

@@ -1,1 +1,1 @@
-"""``kinopt bench growth``: how cost grows with obstacles, points, joints, batches and threads."""
+"""``kinopt bench growth``: how cost grows with obstacles, points, joints, spheres, batches and threads."""

@@ -81,6 +81,7 @@ def _plan(args: argparse.Namespace) -> Plan:
         obstacles=kept(plan.obstacles),
         points=kept(plan.points),
         joints=kept(plan.joints),
+        spheres=kept(plan.spheres),
         batches=kept(plan.batches),
     )
 

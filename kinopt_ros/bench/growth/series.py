@@ -11,6 +11,8 @@ import numpy as np
 from kinopt_ros.array import Float64
 from kinopt_ros.bench.extended_panda import extended_panda
 from kinopt_ros.bench.progress import Report, no_report
+from kinopt_ros.collision.field import field_of
+from kinopt_ros.collision.spheres import fitted_spheres
 from kinopt_ros.errors import InvalidRequestError
 from kinopt_ros.geometry.shapes import Box, PlacedShape, PointCloud
 from kinopt_ros.kinematics.forward import forward_kinematics
@@ -43,6 +45,10 @@ RADIUS = 0.005
 """Radius of the points of a cloud, m."""
 WALLS = 6
 """Boxes that the points of a cloud lie on."""
+BESIDE = 30
+"""Boxes beside a robot of ever more spheres."""
+MARGIN = 0.05
+"""Distance from which on spheres cost something, m."""
 DRAWS = 40
 """Configurations that are drawn for each that has to be free."""
 SECONDS = 10.0
@@ -90,6 +96,8 @@ class Plan:
     obstacles: Sequence[int] = (1, 3, 10, 30, 100, 300, 1000)
     points: Sequence[int] = (1_000, 10_000, 100_000, 1_000_000)
     joints: Sequence[int] = (7, 10, 14, 21, 30)
+    spheres: Sequence[int] = (1, 2, 4, 8, 16, 32)
+    """Most spheres for a link; fewer are fitted where they are as tight."""
     batches: Sequence[int] = (1, 10, 100, 1_000, 10_000, 100_000)
     threads: Sequence[int] = (1, 2)
     requests: int = 200
@@ -122,6 +130,35 @@ def by_joints(plan: Plan, report: Report = no_report) -> Iterator[Series]:
     yield Series("joints", "inverse kinematics, one pose", tuple(costs), exact=True)
 
 
+def by_spheres(plan: Plan, report: Report = no_report) -> Iterator[Series]:
+    """Yield what spheres of the robot cost among boxes: the cost of one configuration, inverse kinematics, motions."""
+    scene = _boxes(BESIDE, np.random.default_rng([plan.seed, BESIDE]))
+    things: dict[str, list[Cost]] = {}
+    for most in plan.spheres:
+        robot = load_robot("panda")
+        fitted = fitted_spheres(robot, tuple(robot.collision_shapes), most, 0.0)
+        robot = replace(robot, link_spheres=fitted)
+        size = sum(len(spheres.radii) for spheres in fitted.values())
+        prepare_collisions(robot)
+        with _solver(robot) as solver:
+            solver.warm_up_motions()
+            q = _free(scene, robot, size, plan)
+            field = field_of(robot, scene)
+            things.setdefault("cost of nearness and its gradient, one configuration", []).append(
+                _cost(
+                    size,
+                    lambda one, field=field: field.closeness(one, MARGIN),
+                    [row[None] for row in q],
+                    bool,
+                )
+            )
+            for thing, cost in _asked(scene, robot, solver, q, size, plan):
+                things.setdefault(thing, []).append(cost)
+        report(f"{size} spheres", 1)
+    for thing, costs in things.items():
+        yield Series("spheres of the robot", thing, tuple(costs))
+
+
 def by_batch(plan: Plan, report: Report = no_report) -> Iterator[Series]:
     """Yield what a target costs among others in one call, for each number of threads."""
     robot = load_robot("panda")
@@ -145,6 +182,7 @@ SERIES: dict[str, Callable[[Plan, Report], Iterator[Series]]] = {
     "obstacles": among_obstacles,
     "points": among_points,
     "joints": by_joints,
+    "spheres": by_spheres,
     "batch": by_batch,
 }
 """By the names of the command."""
@@ -156,6 +194,7 @@ def steps(plan: Plan, names: Iterable[str]) -> int:
         "obstacles": len(plan.obstacles),
         "points": len(plan.points),
         "joints": len(plan.joints),
+        "spheres": len(plan.spheres),
         "batch": len(plan.batches) * len(plan.threads),
     }
     return sum(counts[name] for name in names)
@@ -183,6 +222,16 @@ def _in(scene: Scene, robot: RobotModel, solver: Solver, size: int, plan: Plan) 
     check_collisions(robot, scene, robot.default_q[None])
     first = time.process_time() - begin
     yield "the first look at a new scene", Cost(size, first, first, time.perf_counter() - wall, 1.0)
+    q = _free(scene, robot, size, plan)
+    yield (
+        "check of one configuration",
+        _cost(size, lambda one: check_collisions(robot, scene, one), [row[None] for row in q], _is_free),
+    )
+    yield from _asked(scene, robot, solver, q, size, plan)
+
+
+def _free(scene: Scene, robot: RobotModel, size: int, plan: Plan) -> Annotated[Float64, "N nq"]:
+    """Return free configurations, as many as there are requests."""
     count = plan.requests + _WARM_UP
     drawn = random_configurations(robot, DRAWS * count, plan.seed)
     q = np.concatenate(
@@ -192,10 +241,13 @@ def _in(scene: Scene, robot: RobotModel, solver: Solver, size: int, plan: Plan) 
         raise InvalidRequestError(
             f"seed {plan.seed} leaves {len(q)} of {len(drawn)} configurations free among {size}; give another --seed"
         )
-    yield (
-        "check of one configuration",
-        _cost(size, lambda one: check_collisions(robot, scene, one), [row[None] for row in q], _is_free),
-    )
+    return q
+
+
+def _asked(
+    scene: Scene, robot: RobotModel, solver: Solver, q: Annotated[Float64, "N nq"], size: int, plan: Plan
+) -> Iterator[tuple[str, Cost]]:
+    """Yield what inverse kinematics and motions cost that are asked for at free configurations."""
     T = forward_kinematics(robot, q, (TIP,))[:, 0]
     problems = [ik_problem(robot, one, tip_link=TIP, scene=scene) for one in T]
     yield "inverse kinematics", _cost(size, solver.solve_ik, problems, _all_solved)

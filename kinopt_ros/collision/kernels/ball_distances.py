@@ -4,8 +4,9 @@ Obstacles come as two arrays, written by ``obstacles.py``; every obstacle is a r
 
 ``numbers`` (float64, n x NUMBERS): centre and radius of a bounding sphere, infinite for shapes without end; rotation
 (row-major) and translation that take a point of the common frame to the shape's; up to three parameters of the shape.
-``integers`` (int64, n x INTEGERS): kind, and the address of the tree of a big shape (``trees.py``), else 0. Whoever
-holds the arrays keeps the trees alive.
+``integers`` (int64, n x INTEGERS): kind; the address of the tree of a big shape (``trees.py``), else 0; in the first
+row, if there are many obstacles, the address of the tree of their spheres (``nearby.py``), else 0. Whoever holds the
+arrays keeps the trees alive.
 
 Inside of cloud and octomap the distance is that of the ball or cube in which the point is deepest: the sign is
 exact, the depth at most the true one. A height map is the surface of ``_ground``.
@@ -25,6 +26,7 @@ from kinopt_ros.collision.kernels.layout import (
     KIND,
     LEVELS,
     MESH,
+    NEARBY,
     OCTOMAP,
     PARAMETERS,
     PLANE,
@@ -37,8 +39,9 @@ from kinopt_ros.collision.kernels.layout import (
     TREE_HEADER,
     VOXEL_ITEM,
 )
-from kinopt_ros.collision.kernels.memory import STACK, tree_at
+from kinopt_ros.collision.kernels.memory import STACK, new_bits, tree_at
 from kinopt_ros.collision.kernels.mesh import mesh_distance
+from kinopt_ros.collision.kernels.nearby import mark_nearby, next_marked
 from kinopt_ros.collision.kernels.octomap import octomap_distance
 from kinopt_ros.collision.kernels.point_cloud import cloud_distance
 from kinopt_ros.collision.kernels.primitives import (
@@ -63,16 +66,26 @@ def ball_distance(numbers, integers, skipped, px, py, pz, radius, most):
     best = most + radius
     gx = gy = gz = 0.0
     nearest = -1
-    for i in range(numbers.shape[0]):
-        if skipped[i]:
-            continue
-        dx, dy, dz = px - numbers[i, CENTER], py - numbers[i, CENTER + 1], pz - numbers[i, CENTER + 2]
-        reach = best + numbers[i, REACH]
-        if reach <= 0.0 or dx * dx + dy * dy + dz * dz >= reach * reach:
-            continue
-        d, x, y, z = obstacle_distance(numbers, integers, i, px, py, pz, best)
-        if d < best:
-            best, gx, gy, gz, nearest = d, x, y, z, i
+    n = numbers.shape[0]
+    first, last, bits = 0, n, new_bits()
+    many = n > 1 and integers[0, NEARBY] != 0 and best < np.inf
+    if many:
+        mark_nearby(tree_at(integers[0, NEARBY]), px, py, pz, best, bits)
+        first = next_marked(bits, 0, n)
+        last = first + 1
+    while first < n:
+        for i in range(first, last):
+            if skipped[i]:
+                continue
+            dx, dy, dz = px - numbers[i, CENTER], py - numbers[i, CENTER + 1], pz - numbers[i, CENTER + 2]
+            reach = best + numbers[i, REACH]
+            if reach <= 0.0 or dx * dx + dy * dy + dz * dz >= reach * reach:
+                continue
+            d, x, y, z = _obstacle_distance(numbers, integers, i, px, py, pz, best)
+            if d < best:
+                best, gx, gy, gz, nearest = d, x, y, z, i
+        first = next_marked(bits, last, n) if many else n
+        last = first + 1
     if nearest < 0:
         return most, 0.0, 0.0, 0.0, -1
     r = ROTATION
@@ -97,7 +110,7 @@ def ball_contact(numbers, integers, skipped, px, py, pz, radius, clearance):
         reach = limit + numbers[i, REACH]
         if reach <= 0.0 or dx * dx + dy * dy + dz * dz >= reach * reach:
             continue
-        if obstacle_distance(numbers, integers, i, px, py, pz, limit)[0] < limit:
+        if _obstacle_distance(numbers, integers, i, px, py, pz, limit)[0] < limit:
             return i
     return -1
 
@@ -204,7 +217,7 @@ def items_near(tree, item_size, x, y, z, radius, found):
 
 
 @njit(**FAST_INNER)
-def obstacle_distance(numbers, integers, i, px, py, pz, most):
+def _obstacle_distance(numbers, integers, i, px, py, pz, most):
     """Compute signed distance and gradient in the shape's frame; a distance of ``most`` or more need not be exact."""
     r, t, s = ROTATION, TRANSLATION, PARAMETERS
     x = numbers[i, r] * px + numbers[i, r + 1] * py + numbers[i, r + 2] * pz + numbers[i, t]

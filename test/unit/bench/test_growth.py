@@ -16,7 +16,15 @@ from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.solvers.readiness import prepare_collisions
 from kinopt_ros.verification.collision import check_collisions
 
-SMALL = Plan(obstacles=(1, 8), points=(200, 400), joints=(7, 9), batches=(1, 5), threads=(1,), requests=3)
+SMALL = Plan(
+    obstacles=(1, 8),
+    points=(200, 400),
+    joints=(7, 9),
+    spheres=(3, 6),
+    batches=(1, 5),
+    threads=(1,),
+    requests=3,
+)
 
 
 def test_the_power_by_which_a_cost_grows() -> None:
@@ -40,6 +48,9 @@ def test_each_series_measures_every_size(name: str) -> None:
     things = {one.thing for one in found}
     if name in ("obstacles", "points"):
         assert {"the first look at a new scene", "check of one configuration", "motion"} < things
+    if name == "spheres":
+        assert {"inverse kinematics", "motion"} < things
+        assert all(one.costs[0].size < one.costs[1].size for one in found)
 
 
 def test_scenes_have_what_they_say_and_leave_room() -> None:

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numba
 import numpy as np
@@ -16,15 +16,6 @@ from kinopt_ros.solvers.cpu.paths.surroundings import Around
 
 _lock = threading.Lock()
 _ready = False
-
-
-class Counts(NamedTuple):
-    """Numbers of what a model has, by which the kernels get their memory."""
-
-    nodes: int
-    spheres: int
-    bodies: int
-    obstacles: int
 
 
 def check_compiled() -> None:
@@ -57,9 +48,8 @@ def load_or_compile(may_compile: bool) -> bool:
     return True
 
 
-def workspace(T: int, n: int, counts: Counts) -> tuple[Any, ...]:
+def workspace(T: int, n: int, M: int, S: int, B: int) -> tuple[Any, ...]:
     """Return the memory that ``nearness.py`` works in."""
-    M, S, B, N = counts
     return (
         np.empty(n),
         np.empty(n),
@@ -74,15 +64,11 @@ def workspace(T: int, n: int, counts: Counts) -> tuple[Any, ...]:
         np.empty((M, 6)),
         np.empty(n),
         np.empty((n, n)),
-        np.empty(N, dtype=np.bool_),
-        np.empty((B, 3)),
-        np.empty((B, N)),
     )
 
 
-def store(T: int, n: int, counts: Counts, last: Int64) -> tuple[Any, ...]:
+def store(T: int, n: int, M: int, S: int, B: int, last: Int64) -> tuple[Any, ...]:
     """Return the memory that the kernel works in."""
-    M, S, _, _ = counts
     width = int((last - np.arange(T)).max() + 1) * n
     rows = tasks.ROWS
     return (
@@ -96,7 +82,7 @@ def store(T: int, n: int, counts: Counts, last: Int64) -> tuple[Any, ...]:
         np.zeros((T, n, width + CHUNK)),
         np.empty(T * n + CHUNK),
         np.empty((T, n)),
-        workspace(T, n, counts),
+        workspace(T, n, M, S, B),
         (
             np.zeros((rows, n)),
             np.zeros(rows),
@@ -122,31 +108,15 @@ def _compiled() -> Iterator[tuple[Any, tuple[Any, ...]]]:
     f1, f2, f3 = np.empty(0), np.empty((0, 0)), np.empty((0, 0, 0))
     i1, i2, b1 = np.empty(0, dtype=np.int64), np.empty((0, 0), dtype=np.int64), np.empty(0, dtype=np.bool_)
     yield levenberg_marquardt.anchor_path, (*_model(), f2, 0.0)
-    one = Counts(1, 1, 1, 1)
-    work = workspace(1, 1, one)
-    yield levenberg_marquardt.score_paths, (*_model(), f3, 0.0, 0.0, work, f1, f1)
+    yield levenberg_marquardt.score_paths, (*_model(), f3, 0.0, 0.0, workspace(1, 1, 1, 1, 1), f1, f1)
     trees = f2, f3, i2, i1  # draws, nodes, parents, counts
     places = f2, f2, f2, f1, b1
     yield connect.grow, (*_model(), 0.0, *trees, places, i1, 0)
     yield connect.shorten, (*_model(), 0.0, f2, 0, f2, f2, places, i1)
-    yield nearness_cost.sphere_distances, (*_model()[:2], f2, 0.0, work, f2, i2, f2)
-    memory = store(1, 1, one, np.zeros(1, dtype=np.int64))
+    yield nearness_cost.sphere_distances, (*_model()[:2], f2, 0.0, workspace(1, 1, 1, 1, 1), f2, i2, f2)
+    memory = store(1, 1, 1, 1, 1, np.zeros(1, dtype=np.int64))
     costs = (f1, f2, f2, f1, f2, i1, f1, f1, f2)
     yield (
         levenberg_marquardt.improve,
-        (
-            *_model(),
-            (f2, f2, f2),
-            (f2, i2),
-            costs,
-            i1,
-            b1,
-            f2,
-            f2,
-            f2,
-            (f2, f3, i1, i1, f3, f3),
-            memory,
-            f1,
-            0,
-        ),
+        (*_model(), (f2, f2, f2), (f2, i2), costs, i1, b1, f2, f2, f2, (f2, f3, i1, i1), memory, f1, 0),
     )

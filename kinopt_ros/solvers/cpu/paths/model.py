@@ -11,7 +11,7 @@ from kinopt_ros.problems.trajectory import TrajectoryProblem
 from kinopt_ros.robot.memo import remembered, remembered_with
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.scene.scene import Scene
-from kinopt_ros.solvers.cpu.paths.compiling import Counts, check_compiled, load_or_compile
+from kinopt_ros.solvers.cpu.paths.compiling import check_compiled, load_or_compile
 from kinopt_ros.solvers.cpu.paths.moving_tree import MovingTree, moving_tree
 from kinopt_ros.solvers.cpu.paths.surroundings import Surroundings, surroundings
 from kinopt_ros.solvers.lru import LruCache
@@ -37,12 +37,6 @@ class PathModel:
     around: Surroundings
     floor: Annotated[Float64, "S S"]
     """Distance that two spheres need not exceed, as free configurations have it, m; infinite where there is none."""
-
-    @property
-    def counts(self) -> Counts:
-        """Numbers of what the model has."""
-        around = self.around
-        return Counts(len(self.tree.parent), len(around.radii), len(around.body_node), len(around.obstacles))
 
 
 def path_model(robot: RobotModel, problem: TrajectoryProblem) -> PathModel:

@@ -98,13 +98,13 @@ def path_scores(
     """
     need_compiled(problem)
     model = path_model(robot, problem)
-    n, S = paths.shape[2], len(model.around.radii)
+    n, M, S = paths.shape[2], len(model.tree.parent), len(model.around.radii)
     wanted, enough = problem.clearance + margin + BUFFER, accepted(problem, margin)
     arrays = model.tree.arrays, model.around.arrays
     anchors = np.full((2, S), np.inf), np.zeros((2, S, 3)), model.floor.copy()
     levenberg_marquardt.anchor_path(*arrays, anchors, np.ascontiguousarray(paths[0][[0, -1]]), wanted)
     scores = np.zeros(len(paths))
-    work = workspace(1, n, model.counts)
+    work = workspace(1, n, M, S, len(model.around.body_node))
     some = np.ascontiguousarray(paths[:, 2::4])
     levenberg_marquardt.score_paths(*arrays, anchors, some, wanted, enough, work, np.zeros(2), scores)
     length: Float64 = np.linalg.norm(np.diff(paths, axis=1), axis=2).sum(axis=1)
@@ -144,8 +144,7 @@ class _Path:
         path[~given] = np.clip(path, self._low, self._high)[~given]
         self._tasks = pack_tasks(robot, model.tree, problem, path, goal, passed)
         self._cost, self._last = _costs(robot, problem, self._wanted, self._accepted, T)
-        counts = model.counts
-        S, B, N = counts.spheres, counts.bodies, counts.obstacles
+        S, M = len(model.around.radii), len(model.tree.parent)
         self._model = model.tree.arrays, model.around.arrays
         self._anchors = np.full((len(anchors), S), np.inf), np.zeros((len(anchors), S, 3)), model.floor.copy()
         levenberg_marquardt.anchor_path(
@@ -156,9 +155,8 @@ class _Path:
         self._sticking = no_slack(T, model)
         self._slack, self._looks, self._rough = -np.inf, 0, False
         parts = np.ones(T, dtype=np.int64)
-        neighbours = np.full((T, B, 3), np.nan), np.empty((T, B, N))
-        self._kept = np.full((T, S), -np.inf), np.zeros((T, S, 3)), parts, parts.copy(), *neighbours
-        self._store = store(T, n, counts, self._last)
+        self._kept = np.full((T, S), -np.inf), np.zeros((T, S, 3)), parts, parts.copy()
+        self._store = store(T, n, M, S, len(model.around.body_node), self._last)
         self._state = np.zeros(levenberg_marquardt.STATE)
         self._state[levenberg_marquardt.WEIGHT_NOW] = levenberg_marquardt.FIRST_WEIGHT
         self._state[levenberg_marquardt.DAMPING] = levenberg_marquardt.FIRST_DAMPING

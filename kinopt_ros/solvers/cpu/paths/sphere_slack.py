@@ -73,9 +73,9 @@ def sphere_slack(
         accepted: distance that is enough, m.
     """
     around = model.around
-    T, n, S, P = len(path), path.shape[1], len(around.radii), len(around.pairs)
+    T, n, S, P, M = len(path), path.shape[1], len(around.radii), len(around.pairs), len(model.tree.parent)
     gaps, obstacle, pair_gaps = np.empty((T, S)), np.empty((T, S), dtype=np.int64), np.empty((T, P))
-    memory = workspace(1, n, model.counts)
+    memory = workspace(1, n, M, S, len(around.body_node))
     nearness_cost.sphere_distances(
         model.tree.arrays, around.arrays, path, wanted, memory, gaps, obstacle, pair_gaps
     )

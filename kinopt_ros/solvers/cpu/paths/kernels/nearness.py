@@ -24,13 +24,11 @@ from kinopt_ros.collision.kernels.copying import copy_to
 from kinopt_ros.compiler_options import FAST_ALLOCATING, FAST_INNER
 from kinopt_ros.numba_cache import njit
 from kinopt_ros.solvers.cpu.paths.kernels.frames import add_point_row, set_frames
-from kinopt_ros.solvers.cpu.paths.kernels.neighbours import pass_over
 from kinopt_ros.solvers.cpu.paths.kernels.spheres import (
     COST,
     SLACK,
     TIGHT,
     balls_apart,
-    place_balls,
     place_spheres,
     wanted_of,
 )
@@ -44,69 +42,49 @@ MOST_BETWEEN = 16
 
 
 @njit(**FAST_ALLOCATING)
-def world_rows(
-    around,
-    gaps,
-    places,
-    less,
-    wanted,
-    accepted,
-    positions,
-    balls,
-    neighbours,
-    renew,
-    skip,
-    known,
-    found,
-    pushed,
-    f,
-    W,
-):
+def world_rows(around, gaps, places, less, wanted, accepted, positions, known, found, pushed, f, W):
     """Compute the cost of all spheres at one configuration against obstacles.
 
-    ``less`` (S,) is what spheres stick out by; ``balls`` (B, 3) are places of the balls around bodies, ``neighbours``,
-    ``renew`` and ``skip`` of ``neighbours.py``; ``known`` (S,) are lower bounds of the spheres' distances, which become
-    better ones; f (M, 6) and W (M, 6, 6) the sums of residuals times wrenches, and of products of wrenches, of nodes
-    that are ``pushed``.
+    ``less`` (S,) is what spheres stick out by; ``known`` (S,) are lower bounds of their distances, which become better
+    ones; f (M, 6) and W (M, 6, 6) the sums of residuals times wrenches, and of products of wrenches, of nodes that are
+    ``pushed``.
     """
-    node, padded, numbers, integers = around.node, around.padded, around.numbers, around.integers
-    mask, first, resting = around.body_mask, around.body_first, around.resting
+    node, padded, mask, skipped, numbers, integers, resting = (
+        around.node, around.padded, around.mask, around.skipped, around.numbers, around.integers, around.resting,
+    )  # fmt: skip
+    row = -1
+    skip = skipped[0] if skipped.shape[0] > 0 else np.empty(0, dtype=np.bool_)
     w = np.empty(6)
-    for body in range(resting[1], mask.shape[0]):
-        listed, some = False, False
-        for s in range(first[body], first[body + 1]):
-            if known[s] >= wanted:
-                continue
-            if not listed:
-                some = pass_over(around, body, balls, wanted + LOOK, neighbours, renew, skip)
-                listed = True
-            if not some:
-                known[s] = wanted + LOOK
-                continue
-            px, py, pz = positions[s, 0], positions[s, 1], positions[s, 2]
-            d, x, y, z, _ = ball_distance(numbers, integers, skip, px, py, pz, padded[s], wanted + LOOK)
-            known[s] = d
-            if d >= wanted:
-                continue
-            least, ax, ay, az = wanted_of(gaps, places, wanted, s, px, py, pz)
-            found[SLACK] = min(found[SLACK], d + less[s] - min(accepted, least - TIGHT))
-            least -= less[s]
-            r = least - d
-            if r <= 0.0:
-                continue
-            found[COST] += r * r
-            m = node[s]
-            if not pushed[m]:
-                pushed[m] = True
-                f[m] = 0.0
-                W[m] = 0.0
-            ax, ay, az = ax - x, ay - y, az - z
-            w[0], w[1], w[2] = py * az - pz * ay, pz * ax - px * az, px * ay - py * ax
-            w[3], w[4], w[5] = ax, ay, az
-            for i in range(6):
-                f[m, i] += r * w[i]
-                for k in range(i, 6):
-                    W[m, i, k] += w[i] * w[k]
+    for s in range(resting[0], node.shape[0]):
+        if known[s] >= wanted:
+            continue
+        if mask[s] != row:
+            row = mask[s]
+            skip = skipped[row]
+        px, py, pz = positions[s, 0], positions[s, 1], positions[s, 2]
+        d, x, y, z, _ = ball_distance(numbers, integers, skip, px, py, pz, padded[s], wanted + LOOK)
+        known[s] = d
+        if d >= wanted:
+            continue
+        least, ax, ay, az = wanted_of(gaps, places, wanted, s, px, py, pz)
+        found[SLACK] = min(found[SLACK], d + less[s] - min(accepted, least - TIGHT))
+        least -= less[s]
+        r = least - d
+        if r <= 0.0:
+            continue
+        found[COST] += r * r
+        m = node[s]
+        if not pushed[m]:
+            pushed[m] = True
+            f[m] = 0.0
+            W[m] = 0.0
+        ax, ay, az = ax - x, ay - y, az - z
+        w[0], w[1], w[2] = py * az - pz * ay, pz * ax - px * az, px * ay - py * ax
+        w[3], w[4], w[5] = ax, ay, az
+        for i in range(6):
+            f[m, i] += r * w[i]
+            for k in range(i, 6):
+                W[m, i, k] += w[i] * w[k]
 
 
 @njit(**FAST_ALLOCATING)
@@ -166,13 +144,14 @@ def _spread(parent, turns, column, multiplier, frames, pushed, f, W, screws, g, 
 
 @njit(**FAST_INNER)
 def self_rows(tree, around, floor, less, gap, frames, positions, wanted, accepted, row, balls, found, g, H):
-    """Compute the cost of all pairs of bodies at one configuration; ``balls`` are in place.
+    """Compute the cost of all pairs of bodies at one configuration; ``balls`` of those that do not move are in place.
 
     ``less`` (P,) is what spheres of pairs stick out by, NaN where it is not known; there ``gap`` (P,) will do.
     """
-    node, radii, first, ball, pairs = (
-        around.node, around.radii, around.body_first, around.body_ball, around.pairs,
+    node, radii, body_node, first, ball, pairs, resting = (
+        around.node, around.radii, around.body_node, around.body_first, around.body_ball, around.pairs, around.resting,
     )  # fmt: skip
+    place_spheres(body_node, ball, frames, balls, resting[1], body_node.shape[0])
     for k in range(pairs.shape[0]):
         one, two = pairs[k, 0], pairs[k, 1]
         if balls_apart(ball, balls, one, two, wanted):
@@ -228,9 +207,9 @@ def add_nearness(tree, around, anchors, sticking, x, demand, frames, positions, 
         frames, positions: (T, M, 12), (T, S, 3), of the path.
         kept: distances (T, S), and where the spheres were (T, S, 3), updated; in how many parts intervals between
             points are looked at (T,), and in how many they ought to be, which is set. That the first do not change by
-            themselves keeps the cost continuous. Then ``neighbours`` of each point, (T, B, 3) and (T, B, N), updated.
+            themselves keeps the cost continuous.
         work: row (n,), q (n,), frames (M, 12), positions (S, 3), balls (B, 3), bounds (T, S) and (S,), pushed (M,), all
-            False, f (M, 6), W (M, 6, 6), screws (M, 6), slope (n,), H (n, n), skip (N,), ``neighbours`` of one point.
+            False, f (M, 6), W (M, 6, 6), screws (M, 6), slope (n,), H (n, n).
         found: cost, least slack against the demand; updated.
         g, D, E: gradient (T, n), blocks of points (T, n, n), upper halves, and of neighbours (T, n, n); added to.
             Points count equally, and all together as much as one.
@@ -244,8 +223,8 @@ def add_nearness(tree, around, anchors, sticking, x, demand, frames, positions, 
         around.resting[0],
     )
     gaps, places, floor = anchors
-    distances, were, looks, wished, balls_were, ball_gaps = kept
-    row, q, between, middle, balls, bound, known, pushed, f, W, screws, slope, H, skip, _, _ = work
+    distances, were, looks, wished = kept
+    row, q, between, middle, balls, bound, known, pushed, f, W, screws, slope, H = work
     less, pair_less, pair_gap = sticking
     T, S, n = x.shape[0], radii.shape[0], x.shape[1]
     less_between = np.empty(S)
@@ -263,11 +242,7 @@ def add_nearness(tree, around, anchors, sticking, x, demand, frames, positions, 
             if not known[s] >= wanted:
                 known[s] = -np.inf
                 were[t, s, 0], were[t, s, 1], were[t, s, 2] = a, b, c
-        place_balls(around, frames[t], balls)
-        world_rows(
-            around, gaps, places, less[t], wanted, accepted, positions[t], balls, (balls_were[t], ball_gaps[t]), True,
-            skip, known, found, pushed, f, W,
-        )  # fmt: skip
+        world_rows(around, gaps, places, less[t], wanted, accepted, positions[t], known, found, pushed, f, W)
         for s in range(resting, S):
             bound[t, s] = known[s]
             a, b, c = positions[t, s, 0], positions[t, s, 1], positions[t, s, 2]
@@ -325,11 +300,9 @@ def add_nearness(tree, around, anchors, sticking, x, demand, frames, positions, 
                 if known[s] < np.inf:
                     known[s] = -np.inf
                     less_between[s] = before * less[t, s] + after * less[t + 1, s]
-            place_balls(around, between, balls)
             world_rows(
-                around, gaps, places, less_between, wanted, accepted, middle, balls, (balls_were[t], ball_gaps[t]),
-                False, skip, known, found, pushed, f, W,
-            )  # fmt: skip
+                around, gaps, places, less_between, wanted, accepted, middle, known, found, pushed, f, W
+            )
             slope[:] = 0.0
             H[:] = 0.0
             _spread(parent, turns, column, multiplier, between, pushed, f, W, screws, slope, H)

@@ -12,7 +12,6 @@ from kinopt_ros.solvers.cpu.paths.kernels.spheres import (
     SLACK,
     balls_apart,
     distance,
-    place_balls,
     place_resting,
     place_spheres,
 )
@@ -27,19 +26,14 @@ def depth_cost(tree, around, anchors, sticking, path, demand, work, found):
     node, centers, mask, resting = around.node, around.centers, around.mask, around.resting[0]
     gaps, places, floor = anchors
     less, pair_less, pair_gap = sticking
-    row, _, frames, positions, balls, _, known, pushed, f, W, _, slope, H, skip, were, ball_gaps = work
-    were[:] = np.nan
+    row, _, frames, positions, balls, _, known, pushed, f, W, _, slope, H = work
     found[COST], found[SLACK] = 0.0, np.inf
     for t in range(path.shape[0]):
         set_frames(tree, path[t], frames)
         place_spheres(node, centers, frames, positions, resting, node.shape[0])
         for s in range(resting, node.shape[0]):
             known[s] = -np.inf if mask[s] >= 0 else np.inf
-        place_balls(around, frames, balls)
-        world_rows(
-            around, gaps, places, less[0], demand[0], demand[1], positions, balls, (were, ball_gaps), True, skip, known,
-            found, pushed, f, W,
-        )  # fmt: skip
+        world_rows(around, gaps, places, less[0], demand[0], demand[1], positions, known, found, pushed, f, W)
         pushed[:] = False
         self_rows(
             tree,
@@ -75,13 +69,19 @@ def sphere_distances(tree, around, path, wanted, work, gaps, obstacles, pair_gap
         around.mask,
         around.skipped,
     )
-    first, ball, pairs, resting = around.body_first, around.body_ball, around.pairs, around.resting
+    body_node, first, ball, pairs, resting = (
+        around.body_node,
+        around.body_first,
+        around.body_ball,
+        around.pairs,
+        around.resting,
+    )
     frames, positions, balls = work[2], work[3], work[4]
     place_resting(around, positions, balls)
     for t in range(path.shape[0]):
         set_frames(tree, path[t], frames)
         place_spheres(node, centers, frames, positions, resting[0], node.shape[0])
-        place_balls(around, frames, balls)
+        place_spheres(body_node, ball, frames, balls, resting[1], body_node.shape[0])
         for s in range(node.shape[0]):
             gaps[t, s], obstacles[t, s] = np.inf, -1
             if mask[s] >= 0:

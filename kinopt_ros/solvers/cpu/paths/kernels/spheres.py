@@ -28,12 +28,6 @@ def place_spheres(node, centers, frames, positions, first, end):
 
 
 @njit(**FAST_INNER)
-def place_balls(around, frames, balls):
-    """Compute centres (B, 3) of the balls around bodies that move."""
-    place_spheres(around.body_node, around.body_ball, frames, balls, around.resting[1], balls.shape[0])
-
-
-@njit(**FAST_INNER)
 def place_resting(around, positions, balls):
     """Write centres of the spheres and balls that do not move, into (S, 3) and (B, 3).
 

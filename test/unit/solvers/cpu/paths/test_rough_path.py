@@ -70,9 +70,7 @@ def test_clear_is_what_no_sphere_contradicts(panda: RobotModel, problem_of: Call
     low, high = panda.limits.lower[:7], panda.limits.upper[:7]
     path = rng.uniform(low, high, (300, 7))
     gaps, obstacle, pair_gaps = np.empty((300, S)), np.empty((300, S), dtype=np.int64), np.empty((300, P))
-    nearness_cost.sphere_distances(
-        *arrays, path, 0.5, workspace(1, 7, model.counts), gaps, obstacle, pair_gaps
-    )
+    nearness_cost.sphere_distances(*arrays, path, 0.5, workspace(1, 7, M, S, B), gaps, obstacle, pair_gaps)
     expected = (gaps >= wanted - TIGHT).all(axis=1) & (pair_gaps >= wanted).all(axis=1)
     nowhere = np.full((1, S), np.inf), np.zeros((1, S, 3)), np.full((S, S), np.inf)
     work = np.empty((M, 12)), np.empty((S, 3)), np.empty((B, 3)), np.empty(7), np.empty(B, dtype=np.bool_)

@@ -41,10 +41,10 @@ def turning(problem_of: Callable, gap: float, robot: RobotModel) -> tuple[Trajec
 
 def spheres_apart(model: PathModel, path: Float64, wanted: float) -> tuple[Float64, np.ndarray, Float64]:
     around = model.around
-    S, P = len(around.radii), len(around.pairs)
+    S, P, B = len(around.radii), len(around.pairs), len(around.body_node)
     gaps, obstacle = np.empty((len(path), S)), np.empty((len(path), S), dtype=np.int64)
     pair_gaps = np.empty((len(path), P))
-    memory = workspace(1, path.shape[1], model.counts)
+    memory = workspace(1, path.shape[1], len(model.tree.parent), S, B)
     nearness_cost.sphere_distances(
         model.tree.arrays, around.arrays, path, wanted, memory, gaps, obstacle, pair_gaps
     )
