@@ -213,7 +213,10 @@ class SimulatedController:
         since = min(
             max((now - before) / NANOSECONDS_PER_SECOND, 0.0), FORGOTTEN * float(self._drive.lags.max())
         )
-        back = np.linspace(since, 0.0, 1 + math.ceil(since / STEP)) * NANOSECONDS_PER_SECOND
+        if since <= STEP:  # linspace takes most of the time then
+            back = np.array([since, 0.0] if since else [0.0]) * NANOSECONDS_PER_SECOND
+        else:
+            back = np.linspace(since, 0.0, 1 + math.ceil(since / STEP)) * NANOSECONDS_PER_SECOND
         return np.asarray(now - back.round().astype(np.int64))
 
     def _there(self, now: int) -> _Knot:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack
@@ -18,7 +19,7 @@ if _MISSING is not None:
     collect_ignore_glob = ["test_*.py"]
 else:
     import rclpy
-    from support.forked_nodes import ForkedNode, end_forking
+    from support.forked_nodes import ForkedNode, end_forking, share_first_nodes
     from support.ros_requests import StartNode, stand
 
     from kinopt_ros.ros.client.client import Client
@@ -64,9 +65,11 @@ def _state(process: NodeProcess) -> str:
 
 
 @pytest.fixture(scope="session")
-def ros() -> Iterator[None]:
+def ros(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """An initialised rclpy, in a domain of this run's own, as are the nodes that it starts."""
     isolate()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        share_first_nodes(tmp_path_factory.getbasetemp().parent / "first_nodes")
     # Compile here what a node would compile after it is ready, answering NOT_READY meanwhile.
     solver = create_solver("cpu", load_robot("panda"))
     solver.warm_up()

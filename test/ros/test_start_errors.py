@@ -1,10 +1,11 @@
 """Tests that arguments which a node cannot use lead to a sentence, without a stack trace."""
 
-import subprocess
-import sys
+from pathlib import Path
 
 import pytest
+from support.forked_nodes import ForkedNode
 
+from kinopt_ros.ros.client.process import NodeProcess
 from kinopt_ros.ros.serving.start_errors import argument_error
 
 WRONG = {
@@ -20,21 +21,22 @@ WRONG = {
 }
 
 
-def refusal(words: list[str]) -> str:
+def refusal(log: Path, module: str, words: list[str], forked: bool) -> str:
     """The one sentence with which a module of ours ends, with status 1 and without a stack trace."""
-    ended = subprocess.run(
-        [sys.executable, "-m", *words], capture_output=True, text=True, timeout=120.0, check=False
-    )
-    assert ended.returncode == 1, ended.stderr
-    assert "Traceback" not in ended.stderr
-    (said,) = [line for line in ended.stderr.splitlines() if line.startswith("kinopt: ")]
+    with (ForkedNode if forked else NodeProcess)({}, log, module=module, words=words) as process:
+        ended, text = process.wait(120.0), process.log_text()
+    assert ended == 1, text
+    assert "Traceback" not in text
+    (said,) = [line for line in text.splitlines() if line.startswith("kinopt: ")]
     return said
 
 
 @pytest.mark.parametrize("kind", WRONG)
-def test_a_wrong_argument_is_named(ros: None, kind: str) -> None:
+def test_a_wrong_argument_is_named(ros: None, kind: str, tmp_path: Path) -> None:
+    """The first one by a program that is started as users start it, as below."""
     arguments, words = WRONG[kind]
-    said = refusal(["kinopt_ros.ros.main", "--ros-args", *arguments])
+    forked = kind != next(iter(WRONG))
+    said = refusal(tmp_path / "log", "kinopt_ros.ros.main", ["--ros-args", *arguments], forked)
     assert all(word in said for word in words), said
     assert "/project/" not in said
 
@@ -52,9 +54,11 @@ WRONG_OF_SIMULATED_ROBOT = {
 
 
 @pytest.mark.parametrize("kind", WRONG_OF_SIMULATED_ROBOT)
-def test_a_wrong_argument_of_the_simulated_robot_is_named(ros: None, kind: str) -> None:
+def test_a_wrong_argument_of_the_simulated_robot_is_named(ros: None, kind: str, tmp_path: Path) -> None:
     arguments, words = WRONG_OF_SIMULATED_ROBOT[kind]
-    said = refusal(["kinopt_ros.ros.client.simulated_robot", "panda", "--ros-args", *arguments])
+    forked = kind != next(iter(WRONG_OF_SIMULATED_ROBOT))
+    module = "kinopt_ros.ros.client.simulated_robot"
+    said = refusal(tmp_path / "log", module, ["panda", "--ros-args", *arguments], forked)
     assert all(word in said for word in words), said
 
 

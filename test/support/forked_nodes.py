@@ -1,7 +1,8 @@
 """Nodes in processes of their own, forked from one that has imported and loaded what all of them need.
 
-They take 0.7 s of computing instead of 3 to start and to end. The first one of each environment is started as users
-start it, as is every ``NodeProcess``: tests of the start itself, and of what is not loaded yet, take that.
+They take 0.7 s of computing instead of 3 to start and to end. The first one of each environment, of all processes of a
+run of the tests, is started as users start it, as is every ``NodeProcess``: tests of the start itself, and of what is
+not loaded yet, take that.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +30,8 @@ _LATE = ("ROS_", "RMW_", "PYTEST_", "XDG_CACHE_HOME")
 """How variables begin that make no other environment: they are looked up after a fork."""
 _begun: set[frozenset[tuple[str, str]]] = set()
 """Environments that a node was started in."""
+_marks: list[Path] = []
+"""Folder in which processes that share a run of the tests write down these environments, if there are several."""
 _forking: dict[frozenset[tuple[str, str]], subprocess.Popen[bytes]] = {}
 """Processes that fork, by environment."""
 
@@ -37,8 +41,7 @@ class ForkedNode(NodeProcess):
 
     def _start(self, module: str, words: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
         environment = frozenset(item for item in os.environ.items() if not item[0].startswith(_LATE))
-        if environment not in _begun:
-            _begun.add(environment)
+        if _is_first(environment):
             return super()._start(module, words, log)
         wanted = Wanted(
             module=module, words=list(words), environment=dict(os.environ), folder=os.getcwd(), log=str(log)
@@ -51,6 +54,26 @@ class ForkedNode(NodeProcess):
         number = forking.stdout.readline()
         assert number, f"what forks nodes has ended with {forking.wait()}: its errors are above"
         return _Left(int(number))
+
+
+def share_first_nodes(folder: Path) -> None:
+    """Start one node of each environment for all processes that share this folder, not for each of them."""
+    folder.mkdir(exist_ok=True)
+    _marks[:] = [folder]
+
+
+def _is_first(environment: frozenset[tuple[str, str]]) -> bool:
+    """Whether no node was started in an environment before; from now on one was."""
+    if environment in _begun:
+        return False
+    _begun.add(environment)
+    name = sha256(repr(sorted(environment)).encode()).hexdigest()
+    try:
+        for folder in _marks:
+            (folder / name).touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    return True
 
 
 def _forking_process(environment: frozenset[tuple[str, str]]) -> subprocess.Popen[bytes]:
