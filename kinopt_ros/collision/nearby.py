@@ -22,8 +22,10 @@ def sphere_tree(centres: Annotated[Float64, "n 3"], reaches: Annotated[Float64, 
 
     None if there are so few, or so many, that looking at one after the other is as good.
     """
+    if not FEWEST <= len(reaches) <= MOST:
+        return None
     finite, endless = np.flatnonzero(np.isfinite(reaches)), np.flatnonzero(~np.isfinite(reaches))
-    if len(finite) < FEWEST or len(reaches) > MOST:
+    if len(finite) < FEWEST:
         return None
     centres, reaches = centres[finite], reaches[finite]
     larger = reaches + _CAREFUL * (reaches + np.abs(centres).max(axis=1))

@@ -181,6 +181,7 @@ def _fit(placed: tuple[PlacedShape, ...], most: int | None, tolerance: float) ->
     return spheres
 
 
+@remembered  # who has given spheres asks for every motion, and it takes 25 ms
 def _left_out(robot: RobotModel, name: str, source: str, spheres: SphereSet) -> str | None:
     points = surface_points(robot.collision_shapes.get(name, ()))
     outside = int((~spheres.contain(points, _SLACK)).sum())

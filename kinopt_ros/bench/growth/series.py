@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
@@ -145,12 +146,7 @@ def by_spheres(plan: Plan, report: Report = no_report) -> Iterator[Series]:
             q = _free(scene, robot, size, plan)
             field = field_of(robot, scene)
             things.setdefault("cost of nearness and its gradient, one configuration", []).append(
-                _cost(
-                    size,
-                    lambda one, field=field: field.closeness(one, MARGIN),
-                    [row[None] for row in q],
-                    bool,
-                )
+                _cost(size, partial(field.closeness, margin=MARGIN), [row[None] for row in q], bool)
             )
             for thing, cost in _asked(scene, robot, solver, q, size, plan):
                 things.setdefault(thing, []).append(cost)

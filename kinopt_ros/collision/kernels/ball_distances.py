@@ -67,25 +67,19 @@ def ball_distance(numbers, integers, skipped, px, py, pz, radius, most):
     gx = gy = gz = 0.0
     nearest = -1
     n = numbers.shape[0]
-    first, last, bits = 0, n, new_bits()
-    many = n > 1 and integers[0, NEARBY] != 0 and best < np.inf
-    if many:
-        mark_nearby(tree_at(integers[0, NEARBY]), px, py, pz, best, bits)
-        first = next_marked(bits, 0, n)
-        last = first + 1
-    while first < n:
-        for i in range(first, last):
-            if skipped[i]:
-                continue
-            dx, dy, dz = px - numbers[i, CENTER], py - numbers[i, CENTER + 1], pz - numbers[i, CENTER + 2]
-            reach = best + numbers[i, REACH]
-            if reach <= 0.0 or dx * dx + dy * dy + dz * dz >= reach * reach:
-                continue
-            d, x, y, z = _obstacle_distance(numbers, integers, i, px, py, pz, best)
-            if d < best:
-                best, gx, gy, gz, nearest = d, x, y, z, i
-        first = next_marked(bits, last, n) if many else n
-        last = first + 1
+    if n > 1 and integers[0, NEARBY] != 0 and best < np.inf:
+        best, gx, gy, gz, nearest = _nearest_of_many(numbers, integers, skipped, px, py, pz, best)
+        n = 0
+    for i in range(n):
+        if skipped[i]:
+            continue
+        dx, dy, dz = px - numbers[i, CENTER], py - numbers[i, CENTER + 1], pz - numbers[i, CENTER + 2]
+        reach = best + numbers[i, REACH]
+        if reach <= 0.0 or dx * dx + dy * dy + dz * dz >= reach * reach:
+            continue
+        d, x, y, z = _obstacle_distance(numbers, integers, i, px, py, pz, best)
+        if d < best:
+            best, gx, gy, gz, nearest = d, x, y, z, i
     if nearest < 0:
         return most, 0.0, 0.0, 0.0, -1
     r = ROTATION
@@ -96,6 +90,24 @@ def ball_distance(numbers, integers, skipped, px, py, pz, radius, most):
         numbers[nearest, r + 2] * gx + numbers[nearest, r + 5] * gy + numbers[nearest, r + 8] * gz,
         nearest,
     )
+
+
+@njit(**FAST_INNER)
+def _nearest_of_many(numbers, integers, skipped, px, py, pz, best):
+    """Do as the loop of ``ball_distance``, in its order; it looks at those obstacles alone that are not far off."""
+    gx = gy = gz = 0.0
+    nearest, n, bits = -1, numbers.shape[0], new_bits()
+    mark_nearby(tree_at(integers[0, NEARBY]), px, py, pz, best, bits)
+    i = next_marked(bits, 0, n)
+    while i < n:
+        dx, dy, dz = px - numbers[i, CENTER], py - numbers[i, CENTER + 1], pz - numbers[i, CENTER + 2]
+        reach = best + numbers[i, REACH]
+        if not (skipped[i] or reach <= 0.0 or dx * dx + dy * dy + dz * dz >= reach * reach):
+            d, x, y, z = _obstacle_distance(numbers, integers, i, px, py, pz, best)
+            if d < best:
+                best, gx, gy, gz, nearest = d, x, y, z, i
+        i = next_marked(bits, i + 1, n)
+    return best, gx, gy, gz, nearest
 
 
 @njit(**FAST_OUTER)
