@@ -163,6 +163,16 @@ def test_a_goal_that_lay_unread_is_told_what_came_after_it(world: World) -> None
     assert world.status(world.send()) == GoalStatus.STATUS_SUCCEEDED
 
 
+def test_what_a_goal_is_told_that_was_taken_already_is_not_told_the_next_one(world: World) -> None:
+    """ROS may say once more that a goal is there: who stopped then, and asked for the next motion, did not get it."""
+    server = world.goals.server
+    server._next_told = []
+    server.tell_unread(Goal.cancel)
+    server._is_goal_request_ready = True
+    assert "goal" not in server.take_data()
+    assert world.status(world.send()) == GoalStatus.STATUS_SUCCEEDED
+
+
 def test_who_stops_and_at_once_asks_for_the_next_motion_gets_that(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

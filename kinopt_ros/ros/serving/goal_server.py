@@ -187,6 +187,8 @@ class GoalServer(ActionServer):  # type: ignore[type-arg]  # generic in later ve
             taken = self._handle.take_goal_request(self._action_type.Impl.SendGoalService.Request)
             if taken[0]:
                 data["goal"] = taken
+            else:  # ROS said that there was one when it was taken already: the next one is told nothing in its place
+                self.take_tells()
         return data
 
     async def _execute_goal_request(self, taken: Any) -> None:
