@@ -180,9 +180,11 @@ def _crowd(
     reach: Annotated[Float64, "S"],
     stands: Annotated[Bool, "S"],
 ) -> Crowd | None:
-    """Return the crowd. Of pairs, those with what stands come last, and it second."""
+    """Return the crowd. Of pairs, those with what stands come last, and it second; None if that is not so."""
     stand = np.flatnonzero(stands)
-    first = int(np.searchsorted(stands[pairs[:, 1]], True))
+    first = len(pairs) - int(stands[pairs].any(axis=1).sum())
+    if stands[pairs[:first]].any() or not (stands[pairs[first:]] == [False, True]).all():
+        return None  # an attached shape without end is compared second
     one, other = pairs[first:].T
     padding = np.zeros(len(reach))
     np.maximum.at(padding, other, margin[first:])

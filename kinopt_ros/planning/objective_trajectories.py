@@ -26,7 +26,13 @@ from kinopt_ros.planning.objective_motion import motion_with_costs
 from kinopt_ros.planning.objectives import with_starts
 from kinopt_ros.planning.search.search_state import CANCELLED, Stopped
 from kinopt_ros.planning.trajectories import plan_trajectory
-from kinopt_ros.problems.trajectory import CostWeights, JointGoal, TrajectoryProblem
+from kinopt_ros.problems.trajectory import (
+    NUM_POINTS,
+    POINTS_TO_GOALS,
+    CostWeights,
+    JointGoal,
+    TrajectoryProblem,
+)
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.solvers.base import Feature, Solver
 from kinopt_ros.solvers.paths import Progress, Report
@@ -110,7 +116,7 @@ def check_with_costs(robot: RobotModel, problem: TrajectoryProblem, costs: Seque
     """Raise UnsupportedFeatureError if a problem has what objectives do not; see ``plan_with_costs``."""
     refused = (
         ("planar or floating joints", any(name not in robot.joint_by_name for name in problem.joints)),
-        ("a number of points", problem.num_points != problem.usual_points),
+        ("a number of points", problem.num_points not in (NUM_POINTS, POINTS_TO_GOALS)),
         (
             "a tolerance on velocities, accelerations or jerks: its times come later, within the robot's limits",
             any(cost.order > 0 and cost.holds for cost in costs),

@@ -350,6 +350,8 @@ class SeveralExecutions:
         self._open = 0
         self._failed = False
         self._remarks: list[str] = []
+        self._braked: set[int] = set()
+        """Parts that have got a brake each, as their controllers did not stop."""
 
     def send(self, parts: Sequence[Part]) -> "SeveralExecutions":
         """Hand all parts over. Returns at once."""
@@ -377,15 +379,29 @@ class SeveralExecutions:
         """Whether all controllers have ended their parts."""
         return all(one.over for one in tuple(self._executions))
 
-    @property
-    def stops(self) -> bool:
-        """Whether all controllers have said that they stop, or have ended their parts."""
-        return all(one.stops for one in tuple(self._executions))
+    def brake_rest(
+        self, made: Callable[[Sequence[str]], JointTrajectory | None], ended: Ended
+    ) -> tuple[str, ...]:
+        """Have a brake take the place of each part whose controller has not said that it stops, unless it has got one.
+        Returns at once, with the names of the controllers.
+
+        Args:
+            made: the brake of some joints; None if there is none now.
+            ended: told how each ended.
+        """
+        names = []
+        for number, (part, running) in enumerate(zip(self._parts, self._executions, strict=True)):
+            brake = None if running.stops or number in self._braked else made(part.message.joint_names)
+            if brake is not None:
+                self._braked.add(number)
+                part.controller.brake(running, brake, ended)
+                names.append(part.controller.name)
+        return tuple(names)
 
     @property
-    def names(self) -> str:
-        """The controllers, for people."""
-        return " and ".join(f"the controller {part.controller.name}" for part in self._parts)
+    def stops(self) -> bool:
+        """Whether all controllers have said that they stop, have ended their parts, or got a brake in their place."""
+        return all(one.stops or number in self._braked for number, one in enumerate(tuple(self._executions)))
 
     @property
     def taken(self) -> bool:

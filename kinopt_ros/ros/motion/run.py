@@ -36,6 +36,7 @@ from kinopt_ros.ros.motion.controllers import (
     SeveralExecutions,
     begun_later,
     check_unnamed,
+    only,
     together,
     whole,
 )
@@ -476,26 +477,49 @@ class MotionRun:
             self._braking = self._sent(message)
         # Unless the brake has taken its place. Who stops all may have looked for controllers just before it was sent.
         self._cancel()
+        if not sent:
+            self._brake_unless_it_stops(running)
         return sent or self._chosen is not None or self._is_there(running) or self._overtaken()
 
     def _brake_unless_it_stops(self, running: Published) -> None:
-        """Send a brake to controllers that were told to stop for an emergency, or at the end of the node, and have not
-        said that they do: some refuse that, or take long, but do what comes next."""
-        execution, output = self._execution, self._output
+        """Send brakes to controllers that were told to stop for an emergency, or at the end of the node, and have not
+        said that they do: some refuse that, or take long, but do what comes next.
+
+        Where nobody says where the robot is, nobody knows whether it stands already; then nothing is sent.
+        """
+        execution = self._execution
         latest = time.monotonic() + STOPS_SECONDS
-        while execution is not None and not execution.stops:
-            if not output.refuses or self._cancelled or not self._runs(running):
+
+        def brake(joints: Sequence[str]) -> TrajectoryMessage | None:
+            if not self._is_heard(running.robot, joints):
+                return None
+            # Joints that stand already would have the others seem to be beside their motion.
+            own = replace(running, message=only(running.message, joints))
+            made = brake_of(self._context, own)
+            return from_anywhere(made) if made.points else None
+
+        def ended(done: bool, sentence: str) -> None:
+            if not done:
+                self._context.node.get_logger().error(f"a brake was not done: {sentence}")
+
+        while execution is not None and not execution.stops and time.monotonic() < latest + REST_SECONDS:
+            is_there = any(one is running for one in self._output.published)
+            if not is_there or self._cancelled or not self._runs(running):
                 return
-            if time.monotonic() > latest:
-                brake = self._made_brake(running)
-                if brake.points:
-                    execution.brake(from_anywhere(brake), lambda done, sentence: None)
-                    self._context.node.get_logger().error(
-                        f"{execution.names} did not say within {STOPS_SECONDS:g} s that the motion is stopped, and was "
-                        "sent a brake"
-                    )
-                return
+            braked = execution.brake_rest(brake, ended) if time.monotonic() > latest else ()
+            if braked:
+                names = " and ".join(f"the controller {name}" for name in braked)
+                self._context.node.get_logger().error(
+                    f"{names} did not say within {STOPS_SECONDS:g} s that the motion is stopped, and was sent a brake"
+                )
             time.sleep(LOOK_SECONDS)
+
+    def _is_heard(self, robot: RobotModel, joints: Sequence[str]) -> bool:
+        """Check whether it is known where joints are."""
+        state = self._context.joint_states.of(robot)
+        index = [robot.variable_index[name] for name in joints]
+        latest = self._context.parameter("servo.state_timeout")
+        return bool(state.known[index].all() and state.age[index].max() <= latest)
 
     def _made_brake(self, running: Published) -> TrajectoryMessage:
         """Return the brake of a motion; joints that go at their own pace stop where they are."""

@@ -27,6 +27,8 @@ _CLOSE_SECONDS = 0.5
 """Longest wait for solvers to close, s: most do at once."""
 _HANGS_SECONDS = 600.0
 """Time after which a solver that is still being prepared on demand keeps no other one waiting, s."""
+_LOOK_SECONDS = 0.1
+"""Time between two looks whether somebody still wants one that waits, s."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,15 +257,15 @@ class RobotLoader:
             return not self._closed and self._serves(pool.robot)
 
         def work() -> None:
-            alone = self._one_at_a_time.acquire(timeout=_HANGS_SECONDS)
+            turn = self._turn(wanted)
             try:
                 with as_long_as(wanted):
                     for sentence in _prepare(pool, name, ik=False) if wanted() else ():
                         if wanted():
                             self._report(sentence, None)
             finally:
-                if alone:
-                    self._one_at_a_time.release()
+                if turn is not None:
+                    turn.release()
                 with self._lock:
                     self._in_work.discard((id(pool), name))
 
@@ -273,6 +275,22 @@ class RobotLoader:
             self._in_work.add((id(pool), name))
         # No daemon: the end of the process looks for threads at work that are none.
         threading.Thread(target=work, name=f"prepare {name}", daemon=False).start()
+
+    def _turn(self, wanted: Callable[[], bool]) -> "threading.Lock | None":  # no class before Python 3.13
+        """Wait for one's turn to prepare a solver on demand; return what is held then, None if nobody wants it any
+        more."""
+        held, begin = self._one_at_a_time, time.monotonic()
+        while not held.acquire(timeout=_LOOK_SECONDS):
+            if not wanted():
+                return None
+            if time.monotonic() - begin > _HANGS_SECONDS:
+                with self._lock:
+                    if (
+                        held is self._one_at_a_time
+                    ):  # whose holder hangs: the others take turns by another one
+                        self._one_at_a_time = threading.Lock()
+                    held, begin = self._one_at_a_time, time.monotonic()
+        return held
 
 
 def _none_yet() -> KinoptError:

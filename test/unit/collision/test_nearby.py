@@ -22,6 +22,7 @@ from kinopt_ros.collision.nearby import FEWEST, MOST, sphere_tree
 from kinopt_ros.collision.obstacles import Obstacles, nearest, pack
 from kinopt_ros.collision.packed_bodies import PackedBodies, packed_bodies_of
 from kinopt_ros.geometry.shapes import (
+    Box,
     HeightMap,
     Mesh,
     Octomap,
@@ -35,6 +36,7 @@ from kinopt_ros.geometry.shapes import (
 from kinopt_ros.kinematics.sampling import random_configurations
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.scene.scene import AttachedObject, Scene, SceneObject
+from kinopt_ros.verification.collision import check_collisions
 
 COUNTS = (0, 1, FEWEST - 1, FEWEST, FEWEST + 1, 63, 64, 65, 200, 1000)
 
@@ -241,3 +243,27 @@ def test_planes_beside_many_count_everywhere() -> None:
     found = nearest(pack(placed), np.array([[1e3, 1e3, 0.05, 0.0]]), 0.1)
     assert found.obstacles.tolist() == [50]
     assert found.distances.tolist() == [0.05]
+
+
+@pytest.mark.parametrize("count", [FEWEST - 1, FEWEST + 8])
+def test_what_an_attached_plane_cuts_is_found_beside_many(panda: RobotModel, count: int) -> None:
+    """Pairs with it are compared the other way round: the one contact was lost from 32 boxes on."""
+
+    def at(x: float, y: float, z: float) -> Float64:
+        T = np.eye(4)
+        T[:3, 3] = x, y, z
+        return T
+
+    cube = (PlacedShape(Box(0.05, 0.05, 0.05), np.eye(4)),)
+    boxes = {
+        f"box {k}": SceneObject(f"box {k}", cube, at(2.0 + 0.1 * k, 2.0, -0.5 if k == count // 2 else 1.0))
+        for k in range(count)
+    }
+    touches = frozenset(panda.link_names)
+    tray = AttachedObject(
+        "tray", (PlacedShape(Plane(), np.eye(4)),), panda.root_link, np.eye(4), touch_links=touches
+    )
+    report = check_collisions(panda, Scene(objects=boxes, attached={"tray": tray}), panda.default_q[None])
+    (contact,) = report.contacts[0]
+    assert {contact.a, contact.b} == {"tray", f"box {count // 2}"}
+    assert contact.depth == pytest.approx(0.525)

@@ -12,6 +12,8 @@ from kinopt_ros.problems.constraints.pose_along import PoseAlong
 from kinopt_ros.problems.constraints.straight_line import StraightLine
 from kinopt_ros.problems.ik import PoseTarget
 from kinopt_ros.problems.trajectory import (
+    NUM_POINTS,
+    POINTS_TO_GOALS,
     CostWeights,
     JointGoal,
     PoseGoal,
@@ -199,3 +201,19 @@ def test_values_too_large_for_small_motions_are_refused_where_they_enter(value: 
     ):
         with pytest.raises(KinoptError, match=words):
             trajectory_problem(wheel, joints=["turn"], **given)
+
+
+def test_paths_have_more_points_where_something_holds_on_the_way(robot: RobotModel) -> None:
+    goal = goal_of(robot)
+    line = StraightLine("panda_link8", 0.01)
+    for given, points in (
+        ({}, POINTS_TO_GOALS),
+        ({"waypoints": [goal]}, NUM_POINTS),
+        ({"along": [line]}, NUM_POINTS),
+        ({"paths": np.tile(robot.default_q[:7], (1, NUM_POINTS, 1))}, NUM_POINTS),
+        ({"num_points": 40}, 40),
+        ({"num_points": 40, "waypoints": [goal]}, 40),
+    ):
+        assert trajectory_problem(robot, goal, **given).num_points == points  # type: ignore[arg-type]
+    with pytest.raises(KinoptError, match="num_points is 3"):
+        trajectory_problem(robot, goal, num_points=3.5)  # type: ignore[arg-type]

@@ -19,7 +19,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from kinopt_ros.errors import InvalidRequestError
 from kinopt_ros.ros.motion import run as module
 from kinopt_ros.ros.motion.controller_kinds import FOLLOWS, ControllerError
-from kinopt_ros.ros.motion.controllers import Controllers, Part
+from kinopt_ros.ros.motion.controllers import Controllers, Part, SeveralExecutions
 from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.motion.run import MotionRun
 from kinopt_ros.status import Status
@@ -83,15 +83,20 @@ class World:
         )
         clock = SimpleNamespace(now=lambda: SimpleNamespace(nanoseconds=time.monotonic_ns()))
         self.errors: list[str] = []
-        self.state = SimpleNamespace(seen_velocity=np.zeros(1), age=np.zeros(1))
+        self.state = SimpleNamespace(
+            seen_velocity=np.zeros(1), age=np.zeros(1), known=np.ones(1, dtype=np.bool_)
+        )
         log = SimpleNamespace(error=self.errors.append)
         context: Any = SimpleNamespace(
             node=SimpleNamespace(get_clock=lambda: clock, get_logger=lambda: log),
             joint_states=SimpleNamespace(of=lambda robot: self.state),
             sets_back=lambda: False,
-            parameter=lambda name: {"controller_joints": [], "arrival_tolerance": 0.1, "start_delay": 0.0}[
-                name
-            ],
+            parameter=lambda name: {
+                "controller_joints": [],
+                "arrival_tolerance": 0.1,
+                "start_delay": 0.0,
+                "servo.state_timeout": 0.5,
+            }[name],
         )
         chosen: Any = SimpleNamespace(
             split=lambda message, *given: [Part(self.controller, message)],  # type: ignore[arg-type]
@@ -138,23 +143,28 @@ def test_a_motion_that_was_sent_just_before_an_emergency_stop_is_cancelled(
     assert len(world.controller.taken) == 1
 
 
-@pytest.mark.parametrize("then", ["goes on", "stops late", "motions are allowed again"])
+@pytest.mark.parametrize("then", ["goes on", "stops late", "nobody says where it is", "another motion comes"])
 def test_a_controller_that_does_not_stop_for_an_emergency_gets_a_brake(
     monkeypatch: pytest.MonkeyPatch, then: str
 ) -> None:
     """A cancel had it brake, and an emergency stop let it go on to its goal."""
     monkeypatch.setattr(module, "brake_of", lambda context, running: motion(1))
-    monkeypatch.setattr(module, "STOPS_SECONDS", 0.02 if then == "goes on" else PATIENCE)
+    monkeypatch.setattr(
+        module, "STOPS_SECONDS", PATIENCE if then in ("stops late", "another motion comes") else 0.02
+    )
     monkeypatch.setattr(module, "REST_SECONDS", 0.05)
     world = World()
     execution = world.begin()
     execution.refuses = True
+    if then == "nobody says where it is":
+        world.state.age[:] = 1.0
     world.output.halt("the emergency stop")
     assert execution.cancelled.wait(PATIENCE)
     if then == "stops late":
         execution.over = True
-    elif then == "motions are allowed again":
+    elif then == "another motion comes":
         world.output.release()
+        world.output._published = ()
     assert world.end().code == Status.PREEMPTED
     if then == "goes on":
         _, brake = world.controller.taken
@@ -162,8 +172,52 @@ def test_a_controller_that_does_not_stop_for_an_emergency_gets_a_brake(
         # From wherever the robot is by then.
         assert [point.time_from_start.sec for point in brake.message.points] == [1]
         assert "the controller arm did not say within 0.02 s" in world.errors[0]
+        world.controller.taken[1]._ended(False, "the goal is refused")
+        assert world.errors[-1] == "a brake was not done: the goal is refused"
     else:
         assert len(world.controller.taken) == 1
+
+
+def test_a_brake_is_for_those_alone_that_do_not_stop() -> None:
+    """An arm that stood was sent on by up to 0.06 rad, as the brake was made for both."""
+    stops, goes_on = Controller(), Controller()
+    several = SeveralExecutions(lambda done, sentence: None)
+    parts = [Part(one, JointTrajectory(joint_names=[name])) for one, name in ((stops, "a"), (goes_on, "b"))]  # type: ignore[arg-type]
+    several.send(parts)
+    stops.taken[0].over = True
+    asked: list[str] = []
+
+    def made(joints: Any) -> JointTrajectory | None:
+        asked.extend(joints)
+        return None if len(asked) == 1 else motion(1)
+
+    def ended(done: bool, sentence: str) -> None:
+        pass
+
+    assert several.brake_rest(made, ended) == ()  # nobody knew where it was
+    assert not several.stops
+    assert several.brake_rest(made, ended) == ("arm",)
+    assert several.stops
+    assert several.brake_rest(made, ended) == ()
+    assert asked == ["b", "b"]
+    assert [len(one.taken) for one in (stops, goes_on)] == [1, 2]
+
+
+def test_a_stop_that_comes_while_a_brake_is_made_has_it_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+
+    def brake_of(context: Any, running: Any) -> JointTrajectory:
+        world.output.halt("the emergency stop")
+        return motion(1)
+
+    monkeypatch.setattr(module, "brake_of", brake_of)
+    monkeypatch.setattr(module, "STOPS_SECONDS", 0.02)
+    monkeypatch.setattr(module, "REST_SECONDS", 0.05)
+    world.begin().refuses = True
+    world.run.stop(Status.PREEMPTED, "the goal was cancelled")
+    assert world.end().code == Status.PREEMPTED
+    _, brake = world.controller.taken
+    assert [point.time_from_start.sec for point in brake.message.points] == [1]
 
 
 def test_a_motion_whose_brake_cannot_be_made_is_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -199,6 +199,27 @@ def test_robots_that_were_replaced_do_not_wait_to_be_prepared(monkeypatch: pytes
         loader.close()
 
 
+def test_a_solver_that_hangs_keeps_no_other_one_waiting_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others still take turns, and who is not wanted any more goes."""
+    monkeypatch.setattr(robot_loader, "_HANGS_SECONDS", 0.05)
+    monkeypatch.setattr(robot_loader, "_LOOK_SECONDS", 0.01)
+    loader = RobotLoader(lambda sentence, error: None)
+    try:
+        hangs = loader._turn(lambda: True)
+        assert hangs is not None
+        assert loader._turn(lambda: False) is None
+        turn = loader._turn(lambda: True)
+        assert turn is not None
+        assert turn is not hangs
+        turn.release()
+        again = loader._turn(lambda: True)
+        assert again is turn
+        assert again.locked()
+        again.release()
+    finally:
+        loader.close()
+
+
 def test_what_is_prepared_on_demand_is_given_up_with_its_robot(monkeypatch: pytest.MonkeyPatch) -> None:
     """One at a time, on threads that the end of a process waits for: a compiler at work aborts it else."""
     begun: list[str] = []

@@ -170,8 +170,7 @@ from kinopt_ros.errors import NotReadyError
 sys.path.insert(0, sys.argv[2])
 from mine import Mine
 solver = ko.create_solver("jax_lm", ko.load_robot(sys.argv[1]), {"groups": ""})
-objective = ko.Objective([Mine(tolerance=1e-6), Rest(weight=0.1)])
-problem = ko.objective_problem(solver.robot, objective, num_starts=0)  # searching takes longest to compile
+problem = ko.objective_problem(solver.robot, ko.Objective([Mine(tolerance=1e-6), Rest(weight=0.1)]))
 result = solver.solve_objective(problem)
 print(solver._objectives[1].compiled, result.q[0, 0, 0])
 solver.close()
