@@ -92,9 +92,7 @@ class Placement:
         Bounds below ``least`` may be far too low.
         """
         packed = self._packed
-        chosen = packed.every_pair if pairs is None else pairs
-        if pairs is None and packed.crowd is not None:
-            chosen = packed.nearby(self._q, enough)
+        chosen = packed.nearby(self._q, enough) if pairs is None else pairs
         poses = np.empty((len(packed.tree.parent), 4, 4))
         found, bounds = np.empty(len(chosen), dtype=np.int64), np.empty(len(chosen))
         count = near_pairs(self._q, packed.arrays, chosen, least, enough, poses, found, bounds)

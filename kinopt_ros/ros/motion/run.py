@@ -331,7 +331,11 @@ class MotionRun:
 
     def _is_there(self, running: Published) -> bool:
         """Check whether no other motion, and no stop, has taken this one's place."""
-        return not self._output.refuses and any(one is running for one in self._output.published)
+        return not self._output.refuses and self._is_last(running)
+
+    def _is_last(self, running: Published) -> bool:
+        """Check whether no other motion has taken this one's place."""
+        return any(one is running for one in self._output.published)
 
     def _runs(self, running: Published) -> bool:
         """Check whether a motion is not over, by time, as its controller says, or as joint states do."""
@@ -503,8 +507,7 @@ class MotionRun:
                 self._context.node.get_logger().error(f"a brake was not done: {sentence}")
 
         while execution is not None and not execution.stops and time.monotonic() < latest + REST_SECONDS:
-            is_there = any(one is running for one in self._output.published)
-            if not is_there or self._cancelled or not self._runs(running):
+            if not self._is_last(running) or self._cancelled or not self._runs(running):
                 return
             braked = execution.brake_rest(brake, ended) if time.monotonic() > latest else ()
             if braked:

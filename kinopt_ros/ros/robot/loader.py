@@ -285,9 +285,8 @@ class RobotLoader:
                 return None
             if time.monotonic() - begin > _HANGS_SECONDS:
                 with self._lock:
-                    if (
-                        held is self._one_at_a_time
-                    ):  # whose holder hangs: the others take turns by another one
+                    # Its holder hangs: the others take turns by another one.
+                    if held is self._one_at_a_time:
                         self._one_at_a_time = threading.Lock()
                     held, begin = self._one_at_a_time, time.monotonic()
         return held
