@@ -16,7 +16,7 @@ from kinopt_ros.problems.record import Record, load_record, recorded_problem, re
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.solvers.readiness import prepare_collisions
-from kinopt_ros.solvers.registry import create_solver
+from kinopt_ros.solvers.registry import create_solver, solver_class
 from kinopt_ros.status import Status
 
 
@@ -67,8 +67,7 @@ def _replayed(file: Path, args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _solved(record: Record, file: Path, robot: RobotModel, solver_name: str) -> dict[str, Any]:
-    options = record.options if solver_name == record.solver else {}
-    solver = create_solver(solver_name, robot, options)
+    solver = create_solver(solver_name, robot, _options(record) if solver_name == record.solver else {})
     solver.warm_up()
     try:
         if record.has_scene:
@@ -86,6 +85,13 @@ def _solved(record: Record, file: Path, robot: RobotModel, solver_name: str) -> 
         "time_ms": 1e3 * result.solve_time,
         "worse": worse,
     }
+
+
+def _options(record: Record) -> dict[str, Any]:
+    """Return the recorded options, without names of files: what those are for changes no answer, and a record of
+    somebody else opens none."""
+    own = {option.name for option in solver_class(record.solver).options if option.read_only}
+    return {name: value for name, value in record.options.items() if name not in own}
 
 
 def _names(codes: Any) -> list[str]:

@@ -19,9 +19,8 @@ class SceneHolder:
     """The scene in service. Thread-safe. Scenes are immutable: a request works on the one that it took, whatever
     happens meanwhile.
 
-    The scene follows the robot in service (``serve``; until then, the first one that is asked about). Requests that
-    took an earlier one may still be at work: they see the scene, but neither change it nor make it lose what they do
-    not know.
+    The scene follows the robot in service (``serve``); without one nobody changes it. Requests that took an earlier one
+    may still be at work: they see the scene, but neither change it nor make it lose what they do not know.
     """
 
     def __init__(self, report: Callable[[str], None]) -> None:
@@ -45,15 +44,13 @@ class SceneHolder:
             self._report(sentence)
 
     def forget(self) -> None:
-        """Forget the robot, and all that is in the scene; its version goes on growing."""
+        """Take the robot out of service, and all that is in the scene; its version goes on growing."""
         with self._changing, self._lock:
             self._scene, self._robot = replace(EMPTY_SCENE, version=self._scene.version + 1), None
 
     def of(self, robot: RobotModel) -> Scene:
         """Return the scene now; for a robot that is not in service, without what does not fit it."""
         with self._lock:
-            if self._robot is None:
-                self._robot = robot
             if robot is self._robot:
                 return self._scene
             view, _ = for_robot(self._scene, self._robot, robot)
@@ -67,8 +64,8 @@ class SceneHolder:
         with self._lock:
             return act() if self._scene is scene and self._robot is robot else None
 
-    def start(self, robot: RobotModel, make: Callable[[], Scene]) -> None:
-        """Begin with another scene than an empty one, unless there was a robot already.
+    def start(self, make: Callable[[], Scene]) -> None:
+        """Have the next robot begin with another scene than an empty one, unless there is a robot already.
 
         Raises:
             KinoptError: as ``make`` raises it.
@@ -79,7 +76,8 @@ class SceneHolder:
             made = make()
             with self._lock:
                 if self._robot is None:
-                    self._scene, self._robot = made, robot
+                    again = self._scene is not EMPTY_SCENE
+                    self._scene = replace(made, version=self._scene.version + 1) if again else made
 
     def change(
         self,
@@ -124,6 +122,6 @@ class SceneHolder:
     def _require(self, robot: RobotModel) -> None:
         if robot is not self._robot:
             raise EnvironmentChangedError(
-                "the robot's description was replaced while the scene was being changed: the scene is as it was; "
-                "send the changes again"
+                "the robot's description was replaced, or taken out of service, while the scene was being changed: the "
+                "scene is as it was; send the changes again"
             )

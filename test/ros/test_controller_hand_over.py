@@ -17,6 +17,7 @@ from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.exceptions import InvalidHandle
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
+from std_msgs.msg import Bool
 from support.looks import Trusting, Unwatched
 from support.ros_requests import READY, StartNode, stand, until_seen
 from support.trajectory_goals import ABORTED, CANCELED, SUCCEEDED, Goal, Goals, joints, until_prepared
@@ -106,6 +107,7 @@ class Controller:
         self.seconds = 0.2
         self.error_code = 0
         self.accepts = True
+        self.stops = True
 
     @property
     def runs(self) -> bool:
@@ -119,7 +121,7 @@ class Controller:
     def _cancel(self, handle: Any) -> CancelResponse:
         del handle
         self.cancelled += 1
-        return CancelResponse.ACCEPT
+        return CancelResponse.ACCEPT if self.stops else CancelResponse.REJECT
 
     def _advance(self) -> None:
         for entry in list(self._running):
@@ -237,6 +239,32 @@ def test_cancel_is_forwarded(goals: Goals, controller: Controller) -> None:
     assert goal.cancel() < 0.5 * controller.seconds
     assert goal.result()[0] == CANCELED
     assert goals.client.spin_until(lambda: controller.cancelled == 1, 60.0)
+
+
+@pytest.mark.parametrize("emergency", [True, False])
+def test_a_controller_that_refuses_to_stop_is_sent_a_brake(
+    goals: Goals, controller: Controller, emergency: bool
+) -> None:
+    """It went on to the goal."""
+    node = goals.client.node
+    stop = node.create_publisher(Bool, "kinopt_shared/emergency_stop", 1)
+    goals.client.wait_until_heard()
+    goal = begun(goals, controller, 30.0)
+    controller.stops, controller.seconds = False, 0.1
+    try:
+        if emergency:
+            stop.publish(Bool(data=True))
+        else:
+            goal.cancel()
+        assert goals.client.spin_until(lambda: len(controller.goals) == 2, 60.0)
+        assert goal.result()[0] == (ABORTED if emergency else CANCELED)
+        assert len(controller.goals[1].trajectory.points) == 1  # from wherever it is to rest
+    finally:
+        controller.stops = True
+        controller._running = [(0.0, handle) for _, handle in controller._running]
+        stop.publish(Bool(data=False))
+        goals.client.spin(0.2)
+        node.destroy_publisher(stop)
 
 
 def test_a_newer_motion_stops_the_one_that_is_done(goals: Goals, controller: Controller) -> None:

@@ -10,10 +10,10 @@ import pytest
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool
 from support.looks import Trusting
+from support.scene_holders import serving
 from trajectory_msgs.msg import JointTrajectory
 
 import kinopt_ros.ros.topics.emergency_stop as emergency_stop
-from kinopt_ros.planning.scene_holder import SceneHolder
 from kinopt_ros.planning.servo.brake import brake_on_the_way
 from kinopt_ros.planning.servo.commanded import Commanded, begun
 from kinopt_ros.planning.servo.setup import servo_setup
@@ -79,7 +79,7 @@ class World:
             parameter=PARAMETERS.__getitem__,
             joint_states=self.states,
             sets_back=lambda: False,
-            scene=SceneHolder(lambda *said: None),
+            scene=serving(robot),
         )
         self.output = MotionOutput(
             SimpleNamespace(publish=self.messages.append),
@@ -394,6 +394,18 @@ def test_a_motion_that_ends_sooner_than_a_stop_would_is_left_alone() -> None:
     world.stop.take(Bool(data=True))
     assert len(world.messages) == 1
     assert "sooner" in world.said[0]
+
+
+def test_what_the_stops_before_were_is_not_looked_at_again() -> None:
+    """The stops of a marker's menu are kept from being looked at: they were told as what the robot does now."""
+    world = World(PANDA, a_move())
+    world.now += 300_000_000
+    world.measured(world.motion.at(world.now))
+    world.stop.stop_all("the menu of a marker", lasting=False)
+    assert len(world.stop._sent) == 1
+    world.now += 10_000_000_000
+    world.stop.stop_all("the menu of a marker", lasting=False)
+    assert len(world.stop._sent) == 1
 
 
 def test_motions_of_different_joints_are_all_stopped() -> None:

@@ -10,12 +10,12 @@ import pytest
 from geometry_msgs.msg import PoseStamped
 from support.looks import Unwatched
 from support.ros_requests import pose, target
+from support.scene_holders import serving
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from kinopt_ros.errors import EnvironmentChangedError, InvalidStateError, StaleStateError, StartStateError
 from kinopt_ros.geometry.shapes import Box, PlacedShape
 from kinopt_ros.planning.motion import plan_joint_motion
-from kinopt_ros.planning.scene_holder import SceneHolder
 from kinopt_ros.planning.servo.commanded import Commanded
 from kinopt_ros.planning.solver_pool import SolverPool
 from kinopt_ros.robot.model import RobotModel
@@ -89,7 +89,7 @@ class World:
 
     def __init__(self, robot: RobotModel = PANDA) -> None:
         self.robot = robot
-        self.scene = SceneHolder(lambda sentence: None)
+        self.scene = serving(robot)
         self.joint_states = JointStates()
         self.parameters = dict(PARAMETERS)
         self.loaded: Any = SimpleNamespace(model=robot, pool=None)

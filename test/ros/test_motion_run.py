@@ -200,8 +200,9 @@ def test_a_controller_that_fails_has_the_others_brake() -> None:
     joints = (*ARM, "panda_finger_joint1")
     status = world.do(world.claim(joints), joints)
     assert status.code == Status.CONTROL_FAILED
-    assert [len(one.sent) for one in (arm, hand)] == [2, 2]
+    assert [len(one.sent) for one in (arm, hand)] == [2, 1]  # who has failed stands for a reason
     assert len(arm.sent[1].points) == 1  # from wherever it is to rest
+    assert list(arm.sent[1].joint_names) == list(ARM)
 
 
 def test_a_motion_that_takes_too_long_is_stopped() -> None:
@@ -489,42 +490,33 @@ def test_an_emergency_stop_is_not_followed_by_a_brake() -> None:
     assert len(world.messages) == 1
 
 
-@pytest.mark.parametrize("when", ["before", "while it is sent", "before the brake"])
-def test_a_motion_that_is_cancelled_is_stopped_at_once_and_not_braked(
-    when: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    controller = Controller("goes on", "goes on")
+@pytest.mark.parametrize("when", ["before", "while it is sent"])
+def test_a_motion_that_is_told_to_stop_before_anybody_watches_it_is_braked(when: str) -> None:
+    controller = Controller("goes on", "succeeds")
     world = World({"arm": controller, "hand": Controller()})
     goal = PANDA.default_q.copy()
     goal[0] += 0.5
     motion = plan_joint_motion(PANDA, ARM, PANDA.default_q, np.zeros(PANDA.nq), goal, 0.5, 0.5)
     message = trajectory_message(motion.trajectory, "panda_link0")
     planned = PlannedFor(world.loaded, PANDA.default_q, None)
-    canceller = threading.Thread(target=world.run.cancel)
+    canceller = threading.Thread(target=world.run.lost, args=("somebody else",))
     if when == "before":
-        world.run.cancel()
-    elif when == "while it is sent":  # on another thread, as cancels come: it finds what is being sent
+        world.run.lost("somebody else")
+    else:  # on another thread, as cancels come: it finds what is being sent
         send = controller.send
 
         def sending(*given: Any) -> Any:
-            canceller.start()
+            if not controller.sent:
+                canceller.start()
             return send(*given)
 
         controller.send = sending  # type: ignore[method-assign]
     sent = world.run.send(world.claim(), message, planned)
     assert sent is (when != "before")
-    if when == "while it is sent":
+    if sent:
         canceller.join()
-    if when == "before the brake":
-
-        def late(context: Any, running: Any) -> JointTrajectory:
-            world.run.cancel()
-            return message
-
-        monkeypatch.setattr(run, "brake_of", late)
-        world.run.stop(Status.ENVIRONMENT_CHANGED, "a box has come")
-    world.run.watch()
-    assert len(controller.sent) == len(controller.cancelled) == sent
+    assert world.run.watch().code == Status.PREEMPTED
+    assert len(controller.sent) == (2 if sent else 0)
 
 
 def test_a_part_of_a_motion_is_not_left_to_itself_when_another_one_cannot_be_sent() -> None:

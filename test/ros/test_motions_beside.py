@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.scene_holders import serving
 from support.two_pandas import LEFT, PANDAS, RIGHT, START
 from trajectory_msgs.msg import JointTrajectory
 
 from kinopt_ros.errors import StartStateError
 from kinopt_ros.planning.motion import plan_joint_motion
-from kinopt_ros.planning.scene_holder import SceneHolder
 from kinopt_ros.ros.messages.conversions import trajectory_from_message, trajectory_message
 from kinopt_ros.ros.motion.last_look import LastLook, PlannedFor
 from kinopt_ros.ros.motion.published import Published
@@ -50,7 +50,7 @@ class World:
     """The two arms, of which the left one is in a motion that a controller does."""
 
     def __init__(self, message: JointTrajectory, share: float = 0.5) -> None:
-        self.scene = SceneHolder(lambda sentence: None)
+        self.scene = serving(PANDAS)
         self.joint_states = JointStates()
         self.loaded: Any = SimpleNamespace(model=PANDAS, pool=None)
         clock = SimpleNamespace(now=lambda: SimpleNamespace(nanoseconds=NOW))

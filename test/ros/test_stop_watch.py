@@ -11,9 +11,9 @@ import pytest
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool
 from support.looks import Trusting
+from support.scene_holders import serving
 
 from kinopt_ros.errors import InvalidRequestError
-from kinopt_ros.planning.scene_holder import SceneHolder
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.ros.client.simulated_actions import given
 from kinopt_ros.ros.messages.conversions import trajectory_message
@@ -77,7 +77,7 @@ class World:
             parameter=PARAMETERS.__getitem__,
             joint_states=self.states,
             sets_back=lambda: False,
-            scene=SceneHolder(lambda *said: None),
+            scene=serving(PANDA),
         )
         self.output = MotionOutput(
             SimpleNamespace(publish=self._publish),

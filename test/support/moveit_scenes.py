@@ -27,7 +27,8 @@ class SceneWorld:
         node: Any = SimpleNamespace(get_logger=lambda: logger)
         self.holder = SceneHolder(self.log.append)
         if scene is not None:
-            self.holder.start(robot, lambda: scene)
+            self.holder.start(lambda: scene)
+        self.holder.serve(robot)
         states = JointStates()
         states.update(JointState(name=list(READY), position=list(READY.values())))
         loader: Any = SimpleNamespace(loaded=SimpleNamespace(model=robot))

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.scene_holders import serving
 
 from kinopt_ros.collision.packed_bodies import packed_bodies_of
 from kinopt_ros.geometry.shapes import Box, HeightMap, Mesh, PlacedShape, PointCloud, Shape
 from kinopt_ros.kinematics.forward import forward_kinematics
-from kinopt_ros.planning.scene_holder import SceneHolder
 from kinopt_ros.planning.solver_pool import SolverPool
 from kinopt_ros.problems.builder import ik_problem
 from kinopt_ros.problems.trajectory_builder import trajectory_problem
@@ -84,7 +84,7 @@ def test_nothing_is_left_of_scenes_that_were_replaced() -> None:
     prepare_collisions(robot)
     solver = create_solver("cpu", robot)
     T = forward_kinematics(robot, robot.default_q, links=("l3",))[0]
-    holder = SceneHolder(pytest.fail)
+    holder = serving(robot, pytest.fail)
     gone: list[weakref.ref[Any]] = []
     for number in range(CHANGES):
         T_root_object = np.eye(4)

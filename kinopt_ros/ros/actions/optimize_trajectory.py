@@ -288,7 +288,7 @@ class _Goal(KeptGoal):
         with self._lock:
             run = self._run
         if run is not None:
-            run.cancel()  # unless it is done
+            run.stop(Status.PREEMPTED, "its goal has ended")  # unless it is done
         result.queue_time = self._queue_time
         result.wall_time = time.monotonic() - self.arrived
         super().conclude(result, transition, code, self._queue_time)

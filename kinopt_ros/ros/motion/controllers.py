@@ -363,16 +363,30 @@ class SeveralExecutions:
         return self
 
     def brake(self, message: JointTrajectory, ended: Ended) -> "SeveralExecutions":
-        """Have a brake of all joints take the place of the motion; see ``ControllerHandOver.brake``. Returns at
+        """Have a brake take the place of those parts whose joints it has; see ``ControllerHandOver.brake``. Returns at
         once."""
-        brake = SeveralExecutions(ended)
+        brake, joints = SeveralExecutions(ended), set(message.joint_names)
         with brake._lock:
-            brake._open = len(self._parts)
-            for part, running in zip(self._parts, self._executions, strict=True):
-                own = Part(part.controller, only(message, part.message.joint_names))
-                brake._parts.append(own)
-                brake._executions.append(part.controller.brake(running, own.message, brake._end))
+            braked = [
+                (Part(part.controller, only(message, part.message.joint_names)), running)
+                for part, running in zip(self._parts, self._executions, strict=True)
+                if joints.issuperset(part.message.joint_names)
+            ]
+            brake._open = len(braked)
+            for part, running in braked:
+                brake._parts.append(part)
+                brake._executions.append(part.controller.brake(running, part.message, brake._end))
         return brake
+
+    @property
+    def moving(self) -> list[str]:
+        """Joints of the parts whose controllers have not ended them."""
+        return [
+            name
+            for part, one in zip(self._parts, tuple(self._executions), strict=True)
+            if not one.over
+            for name in part.message.joint_names
+        ]
 
     @property
     def over(self) -> bool:
@@ -392,7 +406,7 @@ class SeveralExecutions:
         names = []
         for number, (part, running) in enumerate(zip(self._parts, self._executions, strict=True)):
             brake = None if running.stops or number in self._braked else made(part.message.joint_names)
-            if brake is not None:
+            if brake is not None and not running.stops:  # to make one takes a while
                 self._braked.add(number)
                 part.controller.brake(running, brake, ended)
                 names.append(part.controller.name)

@@ -430,7 +430,6 @@ class MotionOutput:
         running: Published,
         message: JointTrajectory,
         send: Callable[[JointTrajectory], Execution | None],
-        agreed: Callable[[], bool] = agreed_by_all,
     ) -> bool:
         """End a motion by a brake, which is not looked at, as stops are not; return whether it was sent.
 
@@ -438,10 +437,9 @@ class MotionOutput:
             running: a motion that no later one has replaced.
             message: the brake, of the same joints, from where they are measured; or a stop with a stamp.
             send: hands a brake, without its first point, to those that do the motion; with None it is published.
-            agreed: asked right before; with False nothing is sent. Must return at once.
         """
         with self._lock:
-            if self.refuses or not agreed() or not any(one is running for one in self._published):
+            if self.refuses or not any(one is running for one in self._published):
                 return False  # who stops all has told controllers, or publishes a brake of its own
             before = running.before or running  # a brake that was lost has changed nothing
             stamp = message.header.stamp

@@ -31,8 +31,9 @@ class OwnPaceError(KinoptError):
 
 def in_time(running: Published, parts: Sequence[Part] | None) -> Published:
     """Return the part of a motion that is done in time, or all of it if no part is, or every one."""
-    kept = kept_joints(parts or ())
-    if not kept or len(kept) == len(running.message.joint_names):
+    own = running.message.joint_names
+    kept = [name for name in kept_joints(parts or ()) if name in own]  # a brake leaves out what stands
+    if not kept or len(kept) == len(own):
         return running
     return replace(running, message=only(running.message, kept))
 

@@ -97,8 +97,6 @@ class MotionRun:
         self._wake = threading.Event()
         self._lock = threading.Lock()
         self._stop: tuple[Status, str] | None = None
-        self._cancelled = False
-        """Whether nothing of it is to be sent any more."""
         self._failed = ""
         """Why a controller did not do all of it."""
         self._remark = ""
@@ -118,14 +116,6 @@ class MotionRun:
         with self._lock:
             if self._stop is None:
                 self._stop = status, sentence
-        self._wake.set()
-
-    def cancel(self) -> None:
-        """Have controllers stop it as they like, and send nothing of it any more, not even a brake; one that was sent
-        is left. Returns at once."""
-        with self._lock:
-            self._cancelled = True
-        self._cancel()
         self._wake.set()
 
     def lost(self, owner: str) -> None:
@@ -202,7 +192,7 @@ class MotionRun:
             self._parts = parts = self._split(message, planned, names)
             if parts is None:
                 message = whole(self._context, message, planned.loaded.model, planned.q)
-                sent = claim.publish(message, planned, keep, lambda: not self._ends_early and agreed())
+                sent = claim.publish(message, planned, keep, lambda: not self.stopped and agreed())
             else:
                 message = together(parts)
                 sent = self._hand_over(claim, message, planned, parts)
@@ -281,7 +271,7 @@ class MotionRun:
 
         def send() -> Execution | None:
             with self._lock:  # who cancels meanwhile finds all that was sent
-                if self._ends_early:
+                if self.stopped:
                     return None
                 self._execution = SeveralExecutions(self._heard)
                 return self._execution.send(given)
@@ -294,10 +284,6 @@ class MotionRun:
             return 0
         begin, delay = np.array(message.points[0].positions), self._context.parameter("start_delay")
         return lead_to(robot, message.joint_names, begin, self._output.published, delay)
-
-    @property
-    def _ends_early(self) -> bool:
-        return self._stop is not None or self._cancelled
 
     def _heard(self, done: bool, sentence: str) -> None:
         """Take notice that controllers have ended the motion."""
@@ -314,7 +300,7 @@ class MotionRun:
         latest = self._latest(running.end - running.start)
         if any(not part.controller.kind.keeps_time for part in self._parts or ()):
             latest += round(OWN_PACE_SECONDS * NANOSECONDS_PER_SECOND)
-        while self._is_there(running) and self._runs(running) and not (self._ends_early or self._failed):
+        while self._is_there(running) and self._runs(running) and not (self.stopped or self._failed):
             if self._judged and self._now() > latest:
                 self.stop(Status.TIMED_OUT, "the controller has not ended the motion in time")
             if seen is not None:
@@ -327,7 +313,7 @@ class MotionRun:
                 known = beside
             self._wake.wait(LOOK_SECONDS)
             self._wake.clear()
-        return not self._cancelled and (self._is_there(running) or self._overtaken())
+        return self._is_there(running) or self._overtaken()
 
     def _is_there(self, running: Published) -> bool:
         """Check whether no other motion, and no stop, has taken this one's place."""
@@ -465,7 +451,7 @@ class MotionRun:
         message = self._made_brake(running)
         if not message.points:
             return True  # it comes to rest by itself
-        sent = self._output.brake(running, message, send, lambda: not self._cancelled)
+        sent = self._output.brake(running, message, send)
         if sent and brake is not None:
             latest = self._latest(nanoseconds(message.points[-1].time_from_start))
             taken = time.monotonic() + BRAKE_SECONDS
@@ -507,7 +493,7 @@ class MotionRun:
                 self._context.node.get_logger().error(f"a brake was not done: {sentence}")
 
         while execution is not None and not execution.stops and time.monotonic() < latest + REST_SECONDS:
-            if not self._is_last(running) or self._cancelled or not self._runs(running):
+            if not self._is_last(running) or not self._runs(running):
                 return
             braked = execution.brake_rest(brake, ended) if time.monotonic() > latest else ()
             if braked:
@@ -525,10 +511,16 @@ class MotionRun:
         return bool(state.known[index].all() and state.age[index].max() <= latest)
 
     def _made_brake(self, running: Published) -> TrajectoryMessage:
-        """Return the brake of a motion; joints that go at their own pace stop where they are."""
+        """Return the brake of a motion: of the joints whose controllers have not ended it, as others stand for a
+        reason. Joints that go at their own pace stop where they are."""
         stop = self._whole_stop(running)
         if stop is not None:
             return stop
+        if self._execution is not None:
+            moving = self._execution.moving
+            if not moving:
+                return TrajectoryMessage()
+            running = replace(running, message=only(running.message, moving))
         kept = in_time(running, self._parts)
         brake = brake_of(self._context, kept)
         if kept is running:
@@ -571,7 +563,7 @@ class MotionRun:
 
         def again(message: TrajectoryMessage) -> bool:
             nonlocal brake
-            if not output.brake(brake, message, lambda one: None, lambda: not self._cancelled):
+            if not output.brake(brake, message, lambda one: None):
                 return False
             brake = self._sent(message) or brake
             return True

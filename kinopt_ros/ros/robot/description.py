@@ -256,7 +256,7 @@ class Description:
                 self._node.get_logger().warning(f"parameter {name}: {error}")
         scene_file = parameters.value(self._node, "scene_file")
         if scene_file:  # before the robot serves: it must not move in a world without its obstacles
-            self._scene.start(built, lambda: load_scene(scene_file, built))
+            self._scene.start(lambda: load_scene(scene_file, built))
         return built
 
     def _declaring(self, step: Callable[[], None]) -> Callable[[], None]:

@@ -66,6 +66,8 @@ class RobotLoader:
         self._to_warm_up: Callable[[], None] | None = None
         """What is prepared next: of the newest robot only, as those that it replaced would wait here in memory."""
         self._lock = threading.Lock()
+        self._coming = threading.Lock()
+        """Held while ``comes`` is called: after ``unload`` no robot comes that was asked for before."""
         self._closed = False
         self._loaded: LoadedRobot | None = None
         self._in_work: set[tuple[int, str]] = set()
@@ -118,7 +120,7 @@ class RobotLoader:
 
     def unload(self) -> None:
         """Take the robot out of service, with its solvers; what is being loaded is not put into it."""
-        with self._lock:
+        with self._coming, self._lock:
             self._unloaded = self._newest
             loaded, self._loaded = self._loaded, None
             self._refusal = _none_yet()
@@ -170,10 +172,9 @@ class RobotLoader:
             self._report(f"robot not loaded: {refusal}", refusal)
             return
         sentences = tuple(dict.fromkeys((*model.warnings, *unable)))
-        if number > self._unloaded:
-            self._comes(
-                model
-            )  # without the lock: who has one of the scene's may ask for the robot in service
+        with self._coming:  # not the other lock: who has one of the scene's may ask for the robot in service
+            if number > self._unloaded:
+                self._comes(model)
         with self._lock:
             closed = self._closed or number <= self._unloaded
             if not closed:

@@ -135,7 +135,7 @@ class EmergencyStop:
         if told:  # one that has lost the right may have been refused a cancel, and its motion goes on
             self._cancel()
         # Several may run, of different joints, each done by a controller of its own.
-        self._stopped = []
+        self._stopped, self._sent = [], []
         said = [self._stop_or_say(claim, motion) for motion in self._output.published]
         claim.give_up()
         said += [f"the controller {name} was told to stop" for name in told]

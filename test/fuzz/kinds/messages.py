@@ -16,6 +16,7 @@ from rosidl_parser.definition import (
     NamespacedType,
 )
 from sensor_msgs.msg import JointState
+from support.scene_holders import serving
 from visualization_msgs.msg import InteractiveMarker, InteractiveMarkerFeedback
 from visualization_msgs.srv import GetInteractiveMarkers
 
@@ -23,7 +24,6 @@ from fuzz.kinds import robots
 from fuzz.source import ODD_NAMES, ODD_NUMBERS, Source
 from kinopt_msgs.action import OptimizeTrajectory
 from kinopt_msgs.srv import ApplyScene, CheckState, PlanTrajectory, SolveIK
-from kinopt_ros.planning.scene_holder import SceneHolder
 from kinopt_ros.robot.urdf import robot_from_urdf
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import matrices_from_poses
@@ -72,7 +72,7 @@ def context() -> Context:
     frames._scene_of = lambda robot: scenes.of(robot)
     loader = SimpleNamespace(loaded=SimpleNamespace(model=ROBOT, pool=None))
     said: list[str] = []
-    scenes = SceneHolder(said.append)
+    scenes = serving(ROBOT, said.append)
     return Context(_Node(), loader, JointStates(), frames, scenes)  # type: ignore[arg-type]
 
 

@@ -9,14 +9,15 @@ import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 from support.moving_base import base_urdf
 
 from kinopt_ros.cli import COMMANDS, main
-from kinopt_ros.commands import doctor
+from kinopt_ros.commands import doctor, replay
 from kinopt_ros.errors import SolverUnavailableError
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.robot.sources import load_robot
@@ -291,6 +292,14 @@ def test_records_and_problems_are_shown_as_they_are(
     problem.write_text('robot: marked.urdf\ngoals: [{joints: {"j[/x]": 0.5}}]')
     assert main(["plan", str(problem)]) == 0
     assert "j[/x]" in capsys.readouterr().out
+
+
+def test_a_record_opens_no_file_that_its_options_name() -> None:
+    """One of somebody else had any file read, and its keys shown."""
+    given: Any = SimpleNamespace(
+        solver="jax_lm", options={"objectives": "secret.yaml", "groups": "panda_arm"}
+    )
+    assert replay._options(given) == {"groups": "panda_arm"}
 
 
 class Full(io.StringIO):

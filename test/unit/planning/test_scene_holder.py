@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.scene_holders import serving
 
 from kinopt_ros.errors import EnvironmentChangedError, InvalidRequestError, UnknownObjectError
 from kinopt_ros.geometry.shapes import Box, PlacedShape
@@ -24,7 +25,7 @@ def adding(id: str) -> tuple[str, Change]:
 
 
 def test_changes_of_a_request_make_one_version() -> None:
-    holder = SceneHolder(pytest.fail)
+    holder = serving(PANDA, pytest.fail)
     assert holder.of(PANDA).version == 1
     scene = holder.change(PANDA, [adding("a"), adding("b")])
     assert (scene.version, list(scene.objects)) == (2, ["a", "b"])
@@ -32,7 +33,7 @@ def test_changes_of_a_request_make_one_version() -> None:
 
 
 def test_a_refused_change_leaves_the_scene_and_says_which_it_was() -> None:
-    holder = SceneHolder(pytest.fail)
+    holder = serving(PANDA, pytest.fail)
     before = holder.change(PANDA, [adding("a")])
     with pytest.raises(UnknownObjectError, match=r"^remove c: unknown object 'c'"):
         holder.change(PANDA, [adding("b"), ("remove c", lambda scene: remove(scene, "c"))])
@@ -40,7 +41,7 @@ def test_a_refused_change_leaves_the_scene_and_says_which_it_was() -> None:
 
 
 def test_an_unexpected_version_is_refused() -> None:
-    holder = SceneHolder(pytest.fail)
+    holder = serving(PANDA, pytest.fail)
     holder.change(PANDA, [adding("a")], expected_version=1)
     with pytest.raises(InvalidRequestError, match="expected_version is 1; the scene has version 2"):
         holder.change(PANDA, [adding("b")], expected_version=1)
@@ -48,7 +49,7 @@ def test_an_unexpected_version_is_refused() -> None:
 
 
 def test_changes_of_many_threads_all_count() -> None:
-    holder = SceneHolder(pytest.fail)
+    holder = serving(PANDA, pytest.fail)
 
     def work(number: int) -> None:
         for i in range(20):
@@ -65,7 +66,7 @@ def test_changes_of_many_threads_all_count() -> None:
 
 def test_another_robot_keeps_obstacles_and_says_what_is_lost() -> None:
     said: list[str] = []
-    holder = SceneHolder(said.append)
+    holder = serving(PANDA, said.append)
 
     def attaching(scene: Scene) -> Scene:
         return attach_new(scene, PANDA, "mug", BOX, "panda_hand", np.eye(4))
@@ -84,14 +85,34 @@ def test_another_robot_keeps_obstacles_and_says_what_is_lost() -> None:
 def test_a_first_scene_is_taken_once_and_never_in_place_of_changes() -> None:
     holder = SceneHolder(pytest.fail)
     first = add(EMPTY_SCENE, PANDA, SceneObject("floor", BOX, np.eye(4)))
-    holder.start(PANDA, lambda: first)
+    holder.start(lambda: first)
+    holder.serve(PANDA)
     assert holder.of(PANDA) is first
-    holder.start(PANDA, lambda: pytest.fail("made again"))
+    holder.start(lambda: pytest.fail("made again"))
     assert holder.of(PANDA) is first
+
+
+def test_who_is_still_at_work_when_all_is_forgotten_keeps_no_first_scene_away() -> None:
+    """A look at the scene, for the robot of before, put that back: then the next one began without its obstacles."""
+    holder = SceneHolder(pytest.fail)
+    first = add(EMPTY_SCENE, PANDA, SceneObject("floor", BOX, np.eye(4)))
+    holder.start(lambda: first)
+    holder.serve(PANDA)
+    version = holder.change(PANDA, [adding("box")]).version
+    holder.forget()
+    assert not holder.of(PANDA).objects
+    with pytest.raises(EnvironmentChangedError, match="taken out of service"):
+        holder.change(PANDA, [adding("cloud")])
+    again = replace(PANDA)
+    holder.start(lambda: EMPTY_SCENE)  # for a robot that never came
+    holder.start(lambda: first)
+    holder.serve(again)
+    assert list(holder.of(again).objects) == ["floor"]
+    assert holder.of(again).version > version
 
 
 def test_who_asks_does_not_wait_for_who_changes() -> None:
-    holder = SceneHolder(pytest.fail)
+    holder = serving(PANDA, pytest.fail)
     before = holder.of(PANDA)
     begun, go_on = threading.Event(), threading.Event()
 
@@ -114,14 +135,14 @@ def test_who_asks_does_not_wait_for_who_changes() -> None:
 
 
 def test_a_robot_that_comes_during_a_change_refuses_it() -> None:
-    holder = SceneHolder(pytest.fail)
+    holder = serving(PANDA, pytest.fail)
     before = holder.change(PANDA, [adding("box")])
 
     def interrupted(scene: Scene) -> Scene:
         holder.serve(BARE)
         return add(scene, PANDA, SceneObject("other", BOX, np.eye(4)))
 
-    with pytest.raises(EnvironmentChangedError, match=r"was replaced while .* send the changes again"):
+    with pytest.raises(EnvironmentChangedError, match=r"was replaced, .* send the changes again"):
         holder.change(PANDA, [("interrupted", interrupted)])
     assert holder.of(BARE) is before
 
@@ -157,9 +178,9 @@ def test_a_first_scene_of_a_robot_that_never_serves_locks_nobody_out() -> None:
     holder = SceneHolder(pytest.fail)
     first = add(EMPTY_SCENE, PANDA, SceneObject("floor", BOX, np.eye(4)))
     holder.serve(BARE)
-    holder.start(PANDA, lambda: pytest.fail("begun already"))
+    holder.start(lambda: pytest.fail("begun already"))
     assert list(holder.change(BARE, [("nothing", lambda scene: scene)]).objects) == []
     other = SceneHolder(pytest.fail)
-    other.start(PANDA, lambda: first)
+    other.start(lambda: first)
     other.serve(BARE)
     assert list(other.change(BARE, [("nothing", lambda scene: scene)]).objects) == ["floor"]

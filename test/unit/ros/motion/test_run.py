@@ -203,6 +203,20 @@ def test_a_brake_is_for_those_alone_that_do_not_stop() -> None:
     assert [len(one.taken) for one in (stops, goes_on)] == [1, 2]
 
 
+def test_who_says_that_it_stops_while_its_brake_is_made_is_sent_none() -> None:
+    """An arm that stood by then was sent on by 14 mrad."""
+    arm = Controller()
+    several = SeveralExecutions(lambda done, sentence: None)
+    several.send([Part(arm, JointTrajectory(joint_names=["a"]))])  # type: ignore[arg-type]
+
+    def made(joints: Any) -> JointTrajectory:
+        arm.taken[0].over = True
+        return motion(1)
+
+    assert several.brake_rest(made, lambda done, sentence: None) == ()
+    assert len(arm.taken) == 1
+
+
 def test_a_stop_that_comes_while_a_brake_is_made_has_it_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World()
 
