@@ -27,6 +27,8 @@ _ROTATION_ERROR = 1e-6
 """Largest accepted deviation of R Rᵀ from the identity, and of det R from 1."""
 _FEW = 64
 """Numbers that are looked at sooner one by one than as an array."""
+_FLOATS, _INTEGERS = np.dtype(np.float64), np.dtype(np.int64)
+_NUMBERS = ("num_solutions", "min_separation", "clearance", "deadline", "random_seed")
 QUATERNION_ERROR = 1e-6
 """Largest accepted deviation of a quaternion variable from unit length."""
 
@@ -42,8 +44,12 @@ def check_ik_problem(problem: IkProblem, robot: RobotModel) -> None:
         sizes = [len(target.T_base_target) for target in targets]
         if len(set(sizes)) > 1:
             raise InvalidRequestError(f"every PoseTarget needs the same number of poses, not {sizes}")
+    usual = problem.variables.dtype is _INTEGERS and state.dtype is seeds.dtype is _FLOATS
     weighted = False
     for target in targets:
+        usual = usual and target.T_base_target.dtype is _FLOATS and target.T_link_tool is None
+        if not usual:
+            _check_types(problem)
         check_target(target, robot)
         weighted = weighted or target.weights is not None
     if weighted:
@@ -64,6 +70,38 @@ def check_ik_problem(problem: IkProblem, robot: RobotModel) -> None:
         raise InvalidStateError(
             f"seeds contains a value that is not finite, or beyond {LARGEST_VALUE:g} rad or m"
         )
+    try:
+        _check_numbers(problem)
+    except (TypeError, ValueError, OverflowError) as error:
+        given = ", ".join(f"{name} {shown(getattr(problem, name))}" for name in _NUMBERS)
+        raise InvalidRequestError(
+            f"{given}: allowed are numbers; build problems with ik_problem()"
+        ) from error
+    if problem.preference is not None:
+        check_preference(problem.preference).check(problem, robot)
+    if problem.scene is not None:
+        check_fits(problem.scene, robot)
+
+
+def _check_types(problem: IkProblem) -> None:
+    """Raise unless arrays are of the types that compiled code takes."""
+    arrays = [("state", problem.state), ("seeds", problem.seeds)]
+    arrays += [("T_base_target", target.T_base_target) for target in problem.targets]
+    arrays += [
+        ("T_link_tool", target.T_link_tool) for target in problem.targets if target.T_link_tool is not None
+    ]
+    for what, array, wanted in (
+        ("variables", problem.variables, _INTEGERS),
+        *((what, array, _FLOATS) for what, array in arrays),
+    ):
+        if array.dtype != wanted:
+            raise InvalidRequestError(
+                f"{what} has numbers of type {array.dtype}; allowed is {wanted}: ik_problem() takes any real numbers"
+            )
+
+
+def _check_numbers(problem: IkProblem) -> None:
+    """Raise unless single numbers of a problem are in range."""
     if not 1 <= problem.num_solutions <= MOST_SOLUTIONS:
         raise InvalidRequestError(
             f"num_solutions is {problem.num_solutions}; allowed is 1 to {MOST_SOLUTIONS}"
@@ -72,16 +110,12 @@ def check_ik_problem(problem: IkProblem, robot: RobotModel) -> None:
         raise InvalidRequestError(
             f"min_separation is {problem.min_separation}; allowed is a finite number above 0"
         )
-    if problem.preference is not None:
-        check_preference(problem.preference).check(problem, robot)
     if not 0.0 <= problem.clearance <= MOST_CLEARANCE:
         raise InvalidRequestError(f"clearance is {problem.clearance}; allowed is 0 to {MOST_CLEARANCE:g} m")
     if problem.clearance > 0.0 and problem.scene is None:
         raise InvalidRequestError(
             f"clearance is {problem.clearance:g}, but without a scene (EMPTY_SCENE will do) nobody looks at collisions"
         )
-    if problem.scene is not None:
-        check_fits(problem.scene, robot)
     if problem.deadline is not None and not math.isfinite(problem.deadline):
         raise InvalidRequestError(f"deadline is {problem.deadline}; give a value of time.monotonic() or None")
     if not 0 <= problem.random_seed < 2**64:

@@ -1,6 +1,8 @@
 """ik_problem: what moves, what counts as reached, which solution."""
 
 import math
+import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -243,3 +245,29 @@ def test_a_group_of_nothing_but_the_virtual_joint_cannot_be_unlocked() -> None:
     )
     with pytest.raises(InvalidRequestError, match="'base' of unlocked_groups has no joint"):
         ik_problem(robot, np.eye(4), group="arm", unlocked_groups=["base"])
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"state": np.zeros((1, ROBOT.nq), dtype=np.float32)}, "state has numbers of type float32"),
+        ({"seeds": np.zeros((1, 0, 7), dtype=np.int64)}, "seeds has numbers of type int64"),
+        ({"variables": np.arange(7.0)}, "variables has numbers of type float64; allowed is int64"),
+        (
+            {"targets": (PoseTarget("l7", np.eye(4, dtype=np.complex128)[None]),)},
+            "T_base_target has numbers of",
+        ),
+        (
+            {"targets": (PoseTarget("l7", np.eye(4)[None], T_link_tool=np.eye(4, dtype=">f8")),)},
+            "T_link_tool has numbers of type >f8",
+        ),
+        ({"num_solutions": None}, "num_solutions None"),
+        ({"clearance": "x"}, "clearance 'x'"),
+        ({"deadline": 10**400}, "allowed are numbers"),
+    ],
+)
+def test_problems_made_by_hand_have_the_types_that_are_agreed(fields: dict[str, Any], said: str) -> None:
+    """They failed in compiled code, some options only; imaginary parts were dropped."""
+    made = replace(ik_problem(ROBOT, np.eye(4), tip_link="l7"), **fields)
+    with pytest.raises(KinoptError, match=re.escape(said)):
+        check_ik_problem(made, ROBOT)
