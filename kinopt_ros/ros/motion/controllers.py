@@ -363,14 +363,14 @@ class SeveralExecutions:
         return self
 
     def brake(self, message: JointTrajectory, ended: Ended) -> "SeveralExecutions":
-        """Have a brake take the place of those parts whose joints it has; see ``ControllerHandOver.brake``. Returns at
-        once."""
+        """Have a brake take the place of the parts whose joints it has and whose controllers have not ended them, as
+        ``ControllerHandOver.brake``. Returns at once."""
         brake, joints = SeveralExecutions(ended), set(message.joint_names)
         with brake._lock:
             braked = [
                 (Part(part.controller, only(message, part.message.joint_names)), running)
                 for part, running in zip(self._parts, self._executions, strict=True)
-                if joints.issuperset(part.message.joint_names)
+                if joints.issuperset(part.message.joint_names) and not running.over
             ]
             brake._open = len(braked)
             for part, running in braked:

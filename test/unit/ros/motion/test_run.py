@@ -203,6 +203,21 @@ def test_a_brake_is_for_those_alone_that_do_not_stop() -> None:
     assert [len(one.taken) for one in (stops, goes_on)] == [1, 2]
 
 
+def test_who_ends_while_a_brake_is_made_is_sent_none() -> None:
+    """A fault of all drives ends all controllers, one some milliseconds after the other: that arm was sent on."""
+    controllers = [Controller(), Controller()]
+    several = SeveralExecutions(lambda done, sentence: None)
+    several.send(
+        [Part(one, JointTrajectory(joint_names=[name])) for one, name in zip(controllers, "ab", strict=True)]  # type: ignore[arg-type]
+    )
+    controllers[0].taken[0].over = True
+    assert several.moving == ["b"]
+    controllers[1].taken[0].over = True
+    brake = several.brake(JointTrajectory(joint_names=["b"]), lambda done, sentence: None)
+    assert brake.over
+    assert [len(one.taken) for one in controllers] == [1, 1]
+
+
 def test_who_says_that_it_stops_while_its_brake_is_made_is_sent_none() -> None:
     """An arm that stood by then was sent on by 14 mrad."""
     arm = Controller()
