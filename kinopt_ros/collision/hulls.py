@@ -10,7 +10,7 @@ import numpy as np
 
 from kinopt_ros.array import Float64, Int64
 from kinopt_ros.collision.box_cover import covering_spheres
-from kinopt_ros.collision.kernels.hull_gap import BOX, CONE, CYLINDER, POINTS
+from kinopt_ros.collision.kernels.hull_gap import BOX, CONE, CYLINDER, FEW, POINTS, WIDTH
 from kinopt_ros.collision.obstacles import bounding_box
 from kinopt_ros.geometry import kept
 from kinopt_ros.geometry.cells import cut, triangles_of
@@ -30,7 +30,8 @@ _SOURCES = ("kinopt_ros.collision.hulls", "kinopt_ros.geometry.cells")
 class Hulls:
     """Pieces of one shape, in the frame of its box: the shape's, moved to the centre of ``bounding_box``.
 
-    Arguments of ``hull_gap``. Piece i has the points ``first[i]:last[i]``.
+    Arguments of ``hull_gap``. Piece i has the points ``first[i]:last[i]``. Where there are several, the last row is the
+    hull of them all.
     """
 
     kind: Annotated[Int64, "N"]
@@ -43,8 +44,17 @@ class Hulls:
     center: Annotated[Float64, "N 3"]
     reach: Annotated[Float64, "N"]
     """Spheres that contain the pieces."""
+    clusters: Annotated[Float64, "C 4"]
+    """Centres and radii of spheres around WIDTH points each, of pieces with more than FEW."""
+    cluster: Annotated[Int64, "N"]
+    """First cluster of each piece; of others any number."""
     balls: Annotated[Float64, "M 4"]
     """Centres and radii of balls that contain the shape, smaller ones where it is long."""
+
+    @property
+    def count(self) -> int:
+        """Number of pieces, without the hull of several."""
+        return max(len(self.kind) - 1, 1)
 
 
 def hulls_of(shape: Shape) -> Hulls | None:
@@ -95,6 +105,8 @@ def _of_primitive(shape: Sphere | Box | Cylinder | Cone | Capsule) -> Hulls:
         points=points,
         center=np.zeros((1, 3)),
         reach=np.array([reach * (1.0 + 1e-12)]),
+        clusters=np.empty((0, 4)),
+        cluster=np.zeros(1, dtype=np.int64),
         balls=covering,
     )
 
@@ -136,6 +148,8 @@ def _of_mesh(mesh: Mesh) -> Hulls:
         ]
     )
     N = len(ends)
+    clusters = [_clusters(points[i:j]) for i, j in ends]
+    sizes = np.array([len(found) for found in clusters], dtype=np.int64)
     return Hulls(
         kind=np.full(N, POINTS, dtype=np.int64),
         size=np.zeros((N, 3)),
@@ -145,18 +159,44 @@ def _of_mesh(mesh: Mesh) -> Hulls:
         points=points,
         center=middle,
         reach=reach,
-        balls=np.column_stack([middle, reach]),
+        clusters=np.concatenate(clusters),
+        cluster=np.cumsum(sizes) - sizes,
+        balls=np.column_stack([middle, reach])[: max(N - 1, 1)],
     )
 
 
 def _pieces(mesh: Mesh) -> tuple[Annotated[Float64, "K 3"], Annotated[Int64, "N"]]:
-    """Return the corners of convex pieces, piece by piece, and how many each has."""
+    """Return the corners of convex pieces, piece by piece, and how many each has; then those of the hull of several."""
     corners, volume = _corners(mesh.vertices)
     if volume <= _CONVEX * abs(_volume(mesh)):
-        return corners, np.array([len(corners)], dtype=np.int64)
+        return _together(corners), np.array([len(corners)], dtype=np.int64)
     points, owner = cut(triangles_of(mesh), PIECES)
     parts = [_corners(points[owner == k])[0] for k in range(int(owner[-1]) + 1)]
-    return np.concatenate(parts), np.array([len(part) for part in parts], dtype=np.int64)
+    parts += [_corners(np.concatenate(parts))[0]] if len(parts) > 1 else []
+    return np.concatenate([_together(part) for part in parts]), np.array(
+        [len(part) for part in parts], dtype=np.int64
+    )
+
+
+def _together(points: Annotated[Float64, "K 3"]) -> Annotated[Float64, "K 3"]:
+    """Return points in an order in which WIDTH that follow each other are near to each other: halved across their
+    largest extent, again and again."""
+    if len(points) <= WIDTH:
+        return points
+    axis = int(np.argmax(np.ptp(points, axis=0)))
+    ordered = points[np.argsort(points[:, axis], kind="stable")]
+    first = WIDTH * max(1, round(len(points) / (2 * WIDTH)))
+    return np.concatenate([_together(ordered[:first]), _together(ordered[first:])])
+
+
+def _clusters(points: Annotated[Float64, "K 3"]) -> Annotated[Float64, "C 4"]:
+    """Return spheres around each WIDTH points of a piece."""
+    rows = np.empty((0 if len(points) <= FEW else -(-len(points) // WIDTH), 4))
+    for row, first in zip(rows, range(0, len(points), WIDTH), strict=False):
+        part = points[first : first + WIDTH]
+        row[:3] = (part.min(axis=0) + part.max(axis=0)) / 2.0
+        row[3] = np.linalg.norm(part - row[:3], axis=1).max() * (1.0 + 1e-9)
+    return rows
 
 
 def _corners(points: Annotated[Float64, "K 3"]) -> tuple[Annotated[Float64, "k 3"], float]:

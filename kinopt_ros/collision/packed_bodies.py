@@ -9,7 +9,17 @@ from kinopt_ros.array import Bool, Float64, Int64
 from kinopt_ros.collision.bodies import WORLD, Bodies, bodies_of
 from kinopt_ros.collision.hulls import Hulls, hulls_of
 from kinopt_ros.collision.kernels.crowd import nearby_pairs
-from kinopt_ros.collision.kernels.hull_gap import CENTER, COLUMNS, FIRST, KIND, LAST, RADIUS, REACH, SIZE
+from kinopt_ros.collision.kernels.hull_gap import (
+    CENTER,
+    CLUSTER,
+    COLUMNS,
+    FIRST,
+    KIND,
+    LAST,
+    RADIUS,
+    REACH,
+    SIZE,
+)
 from kinopt_ros.collision.kernels.near import BALLS, BOXES, GROUND, HULLS
 from kinopt_ros.collision.link_poses import Tree, tree_above
 from kinopt_ros.collision.nearby import sphere_tree
@@ -32,15 +42,18 @@ class Shapes(NamedTuple):
     """Half edges of the box, infinite for endless shapes."""
     reach: Annotated[Float64, "S"]
     """Radius of the sphere around the box."""
-    numbers: Annotated[Int64, "S 5"]
+    numbers: Annotated[Int64, "S 6"]
     """Columns: the link that carries the shape (index into the tree's links, or WORLD); its first piece and the one
-    after its last; its first ball and the one after its last. Both indices are equal where there are none."""
+    after its last; its first ball and the one after its last (both indices are equal where there are none); the piece
+    that contains all of it."""
     balls: Annotated[Float64, "M 4"]
     """Centres, in the frame of the shape's box, and radii of balls that contain the shape."""
     pieces: Annotated[Float64, "N COLUMNS"]
     """Convex pieces of all shapes, in the frames of their boxes; columns as in ``hull_gap.py``."""
     points: Annotated[Float64, "K 3"]
     """Points whose convex hulls the pieces are."""
+    clusters: Annotated[Float64, "C 4"]
+    """Spheres around WIDTH points each, of pieces with more than FEW, in the frames of their boxes."""
 
 
 class Pairs(NamedTuple):
@@ -136,8 +149,9 @@ def _packed(robot: RobotModel, bodies: Bodies) -> PackedBodies:
     carrier = np.append(wanted, WORLD)[bodies.link]
     hulls = [hulls_of(shape) for shape in bodies.shapes]
     own = [pieces for pieces in hulls if pieces is not None]
-    counts = np.array([0 if pieces is None else len(pieces.kind) for pieces in hulls], dtype=np.int64)
-    last = np.cumsum(counts)
+    rows = np.array([0 if pieces is None else len(pieces.kind) for pieces in hulls], dtype=np.int64)
+    counts = np.array([0 if pieces is None else pieces.count for pieces in hulls], dtype=np.int64)
+    first = np.cumsum(rows) - rows
     balls = np.array([0 if pieces is None else len(pieces.balls) for pieces in hulls], dtype=np.int64)
     last_ball = np.cumsum(balls)
     T_link_box, half = bodies.boxes
@@ -158,10 +172,13 @@ def _packed(robot: RobotModel, bodies: Bodies) -> PackedBodies:
             T_link_box=np.array(T_link_box, order="C"),
             half=half,
             reach=reach,
-            numbers=np.column_stack([carrier, last - counts, last, last_ball - balls, last_ball]),
+            numbers=np.column_stack(
+                [carrier, first, first + counts, last_ball - balls, last_ball, first + rows - 1]
+            ),
             balls=np.concatenate([np.empty((0, 4)), *(pieces.balls for pieces in own)]),
             pieces=_joined(own),
             points=np.concatenate([np.empty((0, 3)), *(pieces.points for pieces in own)]),
+            clusters=np.concatenate([np.empty((0, 4)), *(pieces.clusters for pieces in own)]),
         ),
         pairs=Pairs(
             numbers=np.column_stack([shapes, how, _meeting(tree, carrier, shapes), obstacle]),
@@ -235,6 +252,9 @@ def _joined(own: list[Hulls]) -> Annotated[Float64, "N COLUMNS"]:
     rows[:, REACH] = np.concatenate([pieces.reach for pieces in own])
     rows[:, FIRST] = np.concatenate([pieces.first for pieces in own]) + before
     rows[:, LAST] = np.concatenate([pieces.last for pieces in own]) + before
+    clusters = np.array([len(pieces.clusters) for pieces in own])
+    before = np.repeat(np.cumsum(clusters) - clusters, counts)
+    rows[:, CLUSTER] = np.concatenate([pieces.cluster for pieces in own]) + before
     rows[:, SIZE : SIZE + 3] = np.concatenate([pieces.size for pieces in own])
     rows[:, CENTER : CENTER + 3] = np.concatenate([pieces.center for pieces in own])
     return rows

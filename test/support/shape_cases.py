@@ -1,6 +1,7 @@
 """Random shapes and poses, and what is known about them without the code under test."""
 
 import numpy as np
+import pytest
 
 from kinopt_ros.geometry.shapes import Box, Capsule, Cone, Cylinder, Mesh, Plane, Sphere
 
@@ -76,3 +77,13 @@ def convex_separation(a, T_a, b, T_b, rng, rounds=60):
         else:
             step *= 0.7
     return best
+
+
+def bracket() -> Mesh:
+    """Two plates at a right angle: not convex."""
+    trimesh = pytest.importorskip("trimesh")
+    plates = [trimesh.creation.box((0.4, 0.3, 0.05)), trimesh.creation.box((0.05, 0.3, 0.4))]
+    plates[1].apply_translation((-0.2, 0.0, 0.2))
+    vertices = np.concatenate([plates[0].vertices, plates[1].vertices])
+    triangles = np.concatenate([plates[0].faces, plates[1].faces + len(plates[0].vertices)])
+    return Mesh(np.array(vertices), np.array(triangles, dtype=np.int64))

@@ -12,9 +12,13 @@ from kinopt_ros.compiler_options import INLINE, INNER
 from kinopt_ros.numba_cache import njit
 
 POINTS, BOX, CYLINDER, CONE = range(4)
-KIND, FIRST, LAST, RADIUS, SIZE, CENTER, REACH = 0, 1, 2, 3, 4, 7, 10
+KIND, FIRST, LAST, RADIUS, SIZE, CENTER, REACH, CLUSTER = 0, 1, 2, 3, 4, 7, 10, 11
 """Columns of a row of ``packed_bodies.PackedBodies.pieces``; SIZE and CENTER begin three."""
-COLUMNS = 11
+COLUMNS = 12
+WIDTH = 16
+"""Points of a cluster. They follow each other; the last cluster of a piece may have fewer."""
+FEW = 40
+"""Points up to which a piece has no clusters."""
 ROUNDING = 1e-9
 """Length that bounds are lowered by against rounding errors, m."""
 _STEPS = 24
@@ -30,12 +34,12 @@ def hull_gap(hulls, placed, a, i, b, j, direction, wanted, W):
 
     The direction that the bound belongs to, a unit vector, is in W[4].
 
-    Args: rows of pieces, and their points; poses (S, 4, 4) of shapes; numbers of a shape and of its piece, and of
-    another; a first direction, from a to b, not 0; wanted (least, enough, loose): the search ends when the bound
-    reaches ``enough``, is known to stay below ``least``, or is not below it and too low by ``loose`` at most; W (5, 3):
-    memory.
+    Args: rows of pieces, their points, and clusters of these; poses (S, 4, 4) of shapes; numbers of a shape and of its
+    piece, and of another; a first direction, from a to b, not 0; wanted (least, enough, loose): the search ends when
+    the bound reaches ``enough``, is known to stay below ``least``, or is not below it and too low by ``loose`` at most;
+    W (5, 3): memory.
     """
-    pieces, points = hulls
+    pieces, points, clusters = hulls
     least, enough, loose = wanted
     widened = pieces[i, RADIUS] + pieces[j, RADIUS] + ROUNDING
     best = -np.inf
@@ -44,8 +48,8 @@ def hull_gap(hulls, placed, a, i, b, j, direction, wanted, W):
     vx, vy, vz = direction
     square = vx * vx + vy * vy + vz * vz
     for step in range(_STEPS):
-        ax, ay, az = _farthest(pieces, points, placed, a, i, vx, vy, vz)
-        bx, by, bz = _farthest(pieces, points, placed, b, j, -vx, -vy, -vz)
+        ax, ay, az = _farthest(pieces, points, clusters, placed, a, i, vx, vy, vz)
+        bx, by, bz = _farthest(pieces, points, clusters, placed, b, j, -vx, -vy, -vz)
         wx, wy, wz = bx - ax, by - ay, bz - az
         along = vx * wx + vy * wy + vz * wz
         length = np.sqrt(square)
@@ -69,14 +73,15 @@ def hull_gap(hulls, placed, a, i, b, j, direction, wanted, W):
 
 
 @njit(**INNER)
-def plane_gap(pieces, points, placed, a, i, nx, ny, nz, height):
+def plane_gap(hulls, placed, a, i, nx, ny, nz, height):
     """Compute the distance of a piece from the half-space below a plane: normal and height above the origin."""
-    x, y, z = _farthest(pieces, points, placed, a, i, -nx, -ny, -nz)
+    pieces, points, clusters = hulls
+    x, y, z = _farthest(pieces, points, clusters, placed, a, i, -nx, -ny, -nz)
     return nx * x + ny * y + nz * z - height - pieces[i, RADIUS] - ROUNDING
 
 
 @njit(**INLINE)
-def _farthest(pieces, points, placed, s, k, x, y, z):
+def _farthest(pieces, points, clusters, placed, s, k, x, y, z):
     """Return the point of piece k of shape s, without its radius, that is farthest along a direction."""
     dx = placed[s, 0, 0] * x + placed[s, 1, 0] * y + placed[s, 2, 0] * z
     dy = placed[s, 0, 1] * x + placed[s, 1, 1] * y + placed[s, 2, 1] * z
@@ -84,12 +89,10 @@ def _farthest(pieces, points, placed, s, k, x, y, z):
     kind = pieces[k, KIND]
     if kind == POINTS:
         first, last = int(pieces[k, FIRST]), int(pieces[k, LAST])
-        far = first
-        reach = points[first, 0] * dx + points[first, 1] * dy + points[first, 2] * dz
-        for i in range(first + 1, last):
-            along = points[i, 0] * dx + points[i, 1] * dy + points[i, 2] * dz
-            if along > reach:
-                far, reach = i, along
+        if last - first <= FEW:
+            far, _ = _farthest_of(points, first, last, dx, dy, dz, first, -np.inf)
+        else:
+            far = _farthest_by_clusters(points, clusters, int(pieces[k, CLUSTER]), first, last, dx, dy, dz)
         px, py, pz = points[far, 0], points[far, 1], points[far, 2]
     elif kind == BOX:
         px = pieces[k, SIZE] if dx >= 0.0 else -pieces[k, SIZE]
@@ -109,6 +112,39 @@ def _farthest(pieces, points, placed, s, k, x, y, z):
         placed[s, 1, 0] * px + placed[s, 1, 1] * py + placed[s, 1, 2] * pz + placed[s, 1, 3],
         placed[s, 2, 0] * px + placed[s, 2, 1] * py + placed[s, 2, 2] * pz + placed[s, 2, 3],
     )
+
+
+@njit(**INLINE)
+def _farthest_of(points, first, last, x, y, z, far, reach):
+    """Return which of some points is farther along a direction than ``far``, and how far; else that one."""
+    for i in range(first, last):
+        along = points[i, 0] * x + points[i, 1] * y + points[i, 2] * z
+        if along > reach:
+            far, reach = i, along
+    return far, reach
+
+
+@njit(**INNER)
+def _farthest_by_clusters(points, clusters, cluster, first, last, x, y, z):
+    """Return which of the points of a piece is the farthest along a direction. Only in clusters whose spheres reach
+    farther than a point of the best one it is looked for."""
+    count = (last - first + WIDTH - 1) // WIDTH
+    top, highest = 0, -np.inf
+    for c in range(count):
+        k = cluster + c
+        along = clusters[k, 0] * x + clusters[k, 1] * y + clusters[k, 2] * z
+        if along > highest:
+            top, highest = c, along
+    begin = first + top * WIDTH
+    far, reach = _farthest_of(points, begin, min(begin + WIDTH, last), x, y, z, begin, -np.inf)
+    length = np.sqrt(x * x + y * y + z * z)
+    for c in range(count):
+        k = cluster + c
+        along = clusters[k, 0] * x + clusters[k, 1] * y + clusters[k, 2] * z
+        if c != top and along + clusters[k, 3] * length > reach:
+            begin = first + c * WIDTH
+            far, reach = _farthest_of(points, begin, min(begin + WIDTH, last), x, y, z, far, reach)
+    return far
 
 
 @njit(**INLINE)

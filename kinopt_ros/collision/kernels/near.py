@@ -156,7 +156,7 @@ def pair_gap(p, packed, placed, best, asked, nearer, W):
     """
     shapes = packed.shapes
     numbers, half, reach = shapes.numbers, shapes.half, shapes.reach
-    pieces, points = shapes.pieces, shapes.points
+    pieces, hulls = shapes.pieces, (shapes.pieces, shapes.points, shapes.clusters)
     a, b, how = packed.pairs.numbers[p, 0], packed.pairs.numbers[p, 1], packed.pairs.numbers[p, 2]
     least, enough, loose = asked
     wanted = enough + nearer[0] + nearer[1]
@@ -178,7 +178,7 @@ def pair_gap(p, packed, placed, best, asked, nearer, W):
         many = pieces[i, LAST] - pieces[i, FIRST] + pieces[j, LAST] - pieces[j, FIRST] > _MANY
         if many and box_gap(placed, half, a, b, best, wanted + ROUNDING) - ROUNDING >= wanted:
             return wanted, True
-        best = max(best, hull_gap((pieces, points), placed, a, i, b, j, (x, y, z), (least, wanted, loose), W))
+        best = max(best, hull_gap(hulls, placed, a, i, b, j, (x, y, z), (least, wanted, loose), W))
         return best, best >= wanted
     if reach[a] == np.inf or reach[b] == np.inf:
         return -np.inf, False
@@ -193,7 +193,8 @@ def pair_gap(p, packed, placed, best, asked, nearer, W):
 def _of_pieces(a, b, shapes, placed, asked, nearer, W):
     """Whether all pieces of one are far enough from those of the other, as ``pair_gap``, and the least bound of those
     that are not. In the order of the pieces; ends with a bound below ``least``."""
-    numbers, half, pieces, points = shapes.numbers, shapes.half, shapes.pieces, shapes.points
+    numbers, half, pieces = shapes.numbers, shapes.half, shapes.pieces
+    hulls = pieces, shapes.points, shapes.clusters
     least, enough, loose = asked
     _, nearer_b, moved, column = nearer
     lowest, far = np.inf, True
@@ -222,7 +223,7 @@ def _of_pieces(a, b, shapes, placed, asked, nearer, W):
             gx = placed[b, 0, 0] * x + placed[b, 0, 1] * y + placed[b, 0, 2] * z
             gy = placed[b, 1, 0] * x + placed[b, 1, 1] * y + placed[b, 1, 2] * z
             gz = placed[b, 2, 0] * x + placed[b, 2, 1] * y + placed[b, 2, 2] * z
-            bound = hull_gap((pieces, points), placed, a, i, b, j, (gx, gy, gz), (least, wanted, loose), W)
+            bound = hull_gap(hulls, placed, a, i, b, j, (gx, gy, gz), (least, wanted, loose), W)
             if bound < wanted:
                 far = False
                 lowest = min(lowest, bound)
@@ -244,7 +245,7 @@ def at(placed, s, x, y, z):
 @njit(**INNER)
 def _above(a, b, shapes, placed, enough):
     """Return the height of a's pieces above the plane b."""
-    numbers, reach, pieces, points = shapes.numbers, shapes.reach, shapes.pieces, shapes.points
+    numbers, reach, hulls = shapes.numbers, shapes.reach, (shapes.pieces, shapes.points, shapes.clusters)
     nx, ny, nz = placed[b, 0, 2], placed[b, 1, 2], placed[b, 2, 2]
     height = nx * placed[b, 0, 3] + ny * placed[b, 1, 3] + nz * placed[b, 2, 3]
     best = nx * placed[a, 0, 3] + ny * placed[a, 1, 3] + nz * placed[a, 2, 3] - height - reach[a] - ROUNDING
@@ -252,7 +253,7 @@ def _above(a, b, shapes, placed, enough):
         return best
     lowest = np.inf
     for i in range(numbers[a, 1], numbers[a, 2]):
-        lowest = min(lowest, plane_gap(pieces, points, placed, a, i, nx, ny, nz, height))
+        lowest = min(lowest, plane_gap(hulls, placed, a, i, nx, ny, nz, height))
     return max(best, lowest)
 
 

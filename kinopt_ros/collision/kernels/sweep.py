@@ -9,10 +9,11 @@ shape first. Each moves every point by no more than its angle times the point's 
 middle of the part plus what the joints before have moved the point by. So the bound is never too small, and nearly the
 first order for small parts.
 
-For two convex shapes there is a sharper bound: their gap along the direction that parts them in the middle. To first
-order it changes linearly with the variables, less what their turning brings corners of their boxes nearer, which is
-concave: its least value on two chords, from the middle to both ends, is at their ends; what the motion differs from
-the chords by is taken off, and what is left is of second order.
+For two convex shapes, and for the hulls of others, there is a sharper bound: their gap along the direction that parts
+them in the middle. (It is looked for from the one of the part before, which is near.) To first order it changes
+linearly with the variables, less what their turning brings corners of their boxes nearer, which is concave: its least
+value on two chords, from the middle to both ends, is at their ends; what the motion differs from the chords by is taken
+off, and what is left is of second order.
 """
 
 from typing import Annotated, NamedTuple
@@ -21,6 +22,7 @@ import numpy as np
 
 from kinopt_ros.array import Float64, Int64
 from kinopt_ros.collision.kernels.copying import copy_to
+from kinopt_ros.collision.kernels.hull_gap import hull_gap
 from kinopt_ros.collision.kernels.movement import (
     Places,
     change_of_gap,
@@ -153,6 +155,8 @@ def sweep(motion, packed, enough, resolution, ahead, measured, found, waiting, e
     change = np.zeros(state.shape[0])
     q = state.copy()
     W = np.empty((5, 3))
+    parted = np.zeros(pair_numbers.shape[0], dtype=np.bool_)
+    toward = np.empty((pair_numbers.shape[0], 3))
     whole, left, right = np.empty((d + 1, n)), np.empty((d + 1, n)), np.empty((d + 1, n))
     stack, spells, curves, lists, unsure = (
         waiting.stack,
@@ -213,37 +217,57 @@ def sweep(motion, packed, enough, resolution, ahead, measured, found, waiting, e
             if bound >= wanted + nearer:
                 continue
             # How much is needed at least for one of the two ways to clear it.
-            convex = numbers[a, 2] - numbers[a, 1] == 1 and numbers[b, 2] - numbers[b, 1] == 1
+            by_hulls = pair_numbers[p, 2] == HULLS
+            convex = by_hulls and numbers[a, 2] - numbers[a, 1] == 1 and numbers[b, 2] - numbers[b, 1] == 1
             needed = wanted + min(nearer, bent[a, meeting] + bent[b, meeting])
             if several and bound + reach[a] + reach[b] < needed:
                 # Not even the centres are so far apart.
                 unsure[top] = p
                 top += 1
                 continue
-            for s in (a, b):
-                if pieces_ready[s] != turn and numbers[s, 0] >= 0 and numbers[s, 2] - numbers[s, 1] > 1:
-                    pieces_movement(s, packed, places, change, pieces_moved)
-                    pieces_ready[s] = turn
-            if numbers[a, 2] - numbers[a, 1] == 1:
-                pieces_moved[numbers[a, 1], meeting] = moved[a, meeting]
-            if numbers[b, 2] - numbers[b, 1] == 1:
-                pieces_moved[numbers[b, 1], meeting] = moved[b, meeting]
-            spent += 1 + max(_parts(a, numbers), 1) * max(_parts(b, numbers), 1)
             least = -np.inf if measuring else (needed if several else wanted)
-            loose = 0.25 * slack if measuring else (0.1 * nearer if convex else np.inf)
-            coming = moved[a, meeting], moved[b, meeting], pieces_moved, meeting
-            bound, far = pair_gap(p, packed, placed, bound, (least, wanted, loose), coming, W)
-            if far:
+            if by_hulls:
+                # By the hulls of all pieces: what parts them mostly parts the shapes.
+                asked = (
+                    least if convex else needed,
+                    wanted + nearer,
+                    0.25 * slack if convex and measuring else 0.1 * nearer,
+                )
+                gap = _gap_of_hulls(a, b, shapes, placed, asked, parted[p], toward[p], W)
+                parted[p] = True
+                spent += 4
+                if gap >= wanted + nearer:
+                    continue
+                left_over = gap - bent[a, meeting] - bent[b, meeting]
+                if left_over >= wanted:
+                    for k in range(n):
+                        linear[variables[k]] = 0.0
+                    change_of_gap(a, -1.0, meeting, 1, packed, places, W, change, linear)
+                    change_of_gap(b, 1.0, meeting, 4, packed, places, W, change, linear)
+                    if left_over + least_change(chords, variables, half, a, b, linear) >= wanted:
+                        if measuring and convex:
+                            nearest = min(nearest, gap - margins[p])
+                        continue
+                bound = max(bound, gap)
+            if by_hulls and not convex and several:
+                # Their pieces seldom tell more of so long a part, and are hundreds of pairs.
+                unsure[top] = p
+                top += 1
                 continue
-            left_over = bound - bent[a, meeting] - bent[b, meeting]
-            if left_over >= wanted and convex and pair_numbers[p, 2] == HULLS:
-                for k in range(n):
-                    linear[variables[k]] = 0.0
-                change_of_gap(a, -1.0, meeting, 1, packed, places, W, change, linear)
-                change_of_gap(b, 1.0, meeting, 4, packed, places, W, change, linear)
-                if left_over + least_change(chords, variables, half, a, b, linear) >= wanted:
-                    if measuring:
-                        nearest = min(nearest, bound - margins[p])
+            if not convex:
+                for s in (a, b):
+                    if pieces_ready[s] != turn and numbers[s, 0] >= 0 and numbers[s, 2] - numbers[s, 1] > 1:
+                        pieces_movement(s, packed, places, change, pieces_moved)
+                        pieces_ready[s] = turn
+                if numbers[a, 2] - numbers[a, 1] == 1:
+                    pieces_moved[numbers[a, 1], meeting] = moved[a, meeting]
+                if numbers[b, 2] - numbers[b, 1] == 1:
+                    pieces_moved[numbers[b, 1], meeting] = moved[b, meeting]
+                spent += max(_parts(a, numbers), 1) * max(_parts(b, numbers), 1)
+                loose = 0.25 * slack if measuring else np.inf
+                coming = moved[a, meeting], moved[b, meeting], pieces_moved, meeting
+                bound, far = pair_gap(p, packed, placed, bound, (least, wanted, loose), coming, W)
+                if far:
                     continue
             if measuring:
                 nearest = min(nearest, bound - margins[p])
@@ -292,6 +316,27 @@ def sweep(motion, packed, enough, resolution, ahead, measured, found, waiting, e
     if measuring:
         measured[0] = nearest - max(resolution, SHARE * nearest)
     return count, until
+
+
+@njit(**INNER)
+def _gap_of_hulls(a, b, shapes, placed, asked, known, toward, W):
+    """Return a lower bound (m) of the distance of two shapes by the hulls of all their pieces, first along ``toward``,
+    if that is known; it gets the direction of the bound."""
+    if known:
+        x, y, z = toward[0], toward[1], toward[2]
+    else:
+        x, y, z = (
+            placed[b, 0, 3] - placed[a, 0, 3],
+            placed[b, 1, 3] - placed[a, 1, 3],
+            placed[b, 2, 3] - placed[a, 2, 3],
+        )
+    if x == 0.0 and y == 0.0 and z == 0.0:
+        x = 1.0
+    i, j = shapes.numbers[a, 5], shapes.numbers[b, 5]
+    hulls = shapes.pieces, shapes.points, shapes.clusters
+    gap = hull_gap(hulls, placed, a, i, b, j, (x, y, z), asked, W)
+    toward[0], toward[1], toward[2] = W[4, 0], W[4, 1], W[4, 2]
+    return gap
 
 
 @njit(**INNER)

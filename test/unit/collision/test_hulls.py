@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-from support.shape_cases import BOUNDED, random_pose, random_primitive
+from support.shape_cases import BOUNDED, bracket, random_pose, random_primitive
 
 from kinopt_ros.array import Float64
 from kinopt_ros.collision.contacts import Placement
 from kinopt_ros.collision.hulls import Hulls, hulls_of
 from kinopt_ros.collision.judge import distance
+from kinopt_ros.collision.kernels.hull_gap import FEW, WIDTH
 from kinopt_ros.collision.obstacles import bounding_box, signed_distance
 from kinopt_ros.collision.packed_bodies import PackedBodies, packed_bodies_of
 from kinopt_ros.geometry.shapes import HeightMap, Mesh, Octomap, PlacedShape, Plane, PointCloud, Shape
@@ -20,15 +21,6 @@ from kinopt_ros.scene.scene import Scene, SceneObject
 trimesh = pytest.importorskip("trimesh")
 
 
-def bracket() -> Mesh:
-    """Two plates at a right angle: not convex."""
-    plates = [trimesh.creation.box((0.4, 0.3, 0.05)), trimesh.creation.box((0.05, 0.3, 0.4))]
-    plates[1].apply_translation((-0.2, 0.0, 0.2))
-    vertices = np.concatenate([plates[0].vertices, plates[1].vertices])
-    triangles = np.concatenate([plates[0].faces, plates[1].faces + len(plates[0].vertices)])
-    return Mesh(np.array(vertices), np.array(triangles, dtype=np.int64))
-
-
 def ball() -> Mesh:
     mesh = trimesh.creation.icosphere(subdivisions=2, radius=0.3)
     return Mesh(np.array(mesh.vertices) + 0.2, np.array(mesh.faces, dtype=np.int64))
@@ -39,7 +31,7 @@ def in_pieces(hulls: Hulls, points: Float64) -> Float64:
     found = np.full(len(points), np.inf)
     directions = np.random.default_rng(0).normal(size=(200, 3))
     directions /= np.linalg.norm(directions, axis=1)[:, None]
-    for k in range(len(hulls.kind)):
+    for k in range(hulls.count):
         corners = hulls.points[hulls.first[k] : hulls.last[k]]
         reach = (corners @ directions.T).max(axis=0)
         found = np.minimum(found, (points @ directions.T - reach).max(axis=1))
@@ -59,6 +51,29 @@ def test_pieces_and_balls_contain_a_mesh(mesh: Mesh) -> None:
     assert (in_pieces(hulls, inside) <= 1e-9).all()
     away = np.linalg.norm(inside[:, None] - hulls.balls[:, :3], axis=2) - hulls.balls[:, 3]
     assert (away.min(axis=1) <= 1e-9).all()
+
+
+@pytest.mark.parametrize("mesh", [bracket(), ball()], ids=["bracket", "ball"])
+def test_the_hull_of_all_pieces_and_clusters_contain_the_corners(mesh: Mesh) -> None:
+    hulls = hulls_of(mesh)
+    assert hulls is not None
+    assert (hulls.count > 1) == (len(hulls.kind) > 1) == (len(mesh.vertices) < 100)
+    whole = hulls.points[hulls.first[-1] : hulls.last[-1]]
+    directions = np.random.default_rng(0).normal(size=(500, 3))
+    np.testing.assert_allclose(
+        (whole @ directions.T).max(axis=0), (hulls.points @ directions.T).max(axis=0), rtol=0, atol=1e-12
+    )
+    clusters = 0
+    for first, last, cluster in zip(hulls.first, hulls.last, hulls.cluster, strict=True):
+        points = hulls.points[first:last]
+        if len(points) <= FEW:
+            continue
+        for number in range(-(-len(points) // WIDTH)):
+            center, radius = hulls.clusters[cluster + number, :3], hulls.clusters[cluster + number, 3]
+            part = points[number * WIDTH : (number + 1) * WIDTH]
+            assert (np.linalg.norm(part - center, axis=1) <= radius).all()
+            clusters += 1
+    assert clusters == len(hulls.clusters)
 
 
 @pytest.mark.parametrize("kind", BOUNDED)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from support.shape_cases import bracket
 
 from kinopt_ros.array import Float64
 from kinopt_ros.collision.contacts import Placement
@@ -80,7 +81,9 @@ def test_a_sheet_of_paper_is_not_passed_through(robot: RobotModel) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_it_finds_what_dense_samples_find_and_when(robot: RobotModel, seed: int) -> None:
+@pytest.mark.parametrize("brackets", [False, True])
+def test_it_finds_what_dense_samples_find_and_when(robot: RobotModel, seed: int, brackets: bool) -> None:
+    robot = with_brackets() if brackets else robot
     rng = np.random.default_rng(seed)
     lower, upper = robot.limits.lower, robot.limits.upper
     scene = with_things(
@@ -208,10 +211,20 @@ def random_motion(robot: RobotModel, rng: np.random.Generator, reach: float) -> 
     return JointTrajectory(names, np.arange(7.0), points, velocity, np.zeros_like(points))
 
 
-@pytest.mark.parametrize("name", ["rail", "panda"])
+def with_brackets() -> RobotModel:
+    """The rail's robot, whose arm and cart are meshes that are not convex."""
+    robot = robot_from_urdf(URDF)
+    T = np.eye(4)
+    T[0, 3] = 0.3
+    robot.collision_shapes["arm"] = (PlacedShape(bracket(), T),)  # type: ignore[index]
+    robot.collision_shapes["cart"] = (PlacedShape(bracket(), np.eye(4)),)  # type: ignore[index]
+    return robot
+
+
+@pytest.mark.parametrize("name", ["rail", "panda", "brackets"])
 def test_what_bounds_clear_is_clear(name: str, robot: RobotModel) -> None:
-    if name == "panda":
-        robot = load_robot("panda")
+    if name != "rail":
+        robot = load_robot("panda") if name == "panda" else with_brackets()
     scene = with_things(
         (Box(0.3, 0.2, 0.4), (0.5, 0.3, 0.4)), (Sphere(0.15), (-0.4, 0.4, 0.6)), (Plane(), (0.0, 0.0, -0.2))
     )
@@ -233,25 +246,26 @@ def test_what_bounds_clear_is_clear(name: str, robot: RobotModel) -> None:
     assert near > 10
 
 
-def test_least_clearance_is_below_that_of_dense_samples_and_near_to_it() -> None:
-    robot = load_robot("panda")
+@pytest.mark.parametrize("name", ["panda", "brackets"])
+def test_least_clearance_is_below_that_of_dense_samples_and_near_to_it(name: str) -> None:
+    robot = load_robot("panda") if name == "panda" else with_brackets()
     scene = with_things((Box(0.3, 0.2, 0.4), (0.6, 0.5, 0.4)), (Sphere(0.15), (-0.4, 0.4, 0.6)))
     rng = np.random.default_rng(4)
     tight = []
-    for _ in range(12):
+    for _ in range(12 if name == "panda" else 60):
         way = random_motion(robot, rng, 0.1)
         variables = np.arange(robot.nq)
         if first_contact(robot, scene, np.zeros(robot.nq), variables, way) is not None:
             continue
-        found = least_clearance(robot, scene, np.zeros(robot.nq), variables, way, most=0.05)
+        found = least_clearance(robot, scene, np.zeros(robot.nq), variables, way, most=0.2)
         sampled = min(
             clearance_of(robot, scene, q).distance for q in evaluate(way, np.linspace(0.0, 6.0, 200))[0]
         )
-        assert 0.0 <= found <= min(sampled, 0.05) + 1e-6
-        if sampled < 0.05:
-            tight.append(sampled - found)
+        assert 0.0 <= found <= min(sampled, 0.2) + 1e-6
+        if sampled < 0.2:
+            tight.append(0.8 * sampled - found)  # it need not be known better than to a fifth
     assert len(tight) > 2
-    assert np.median(tight) < 0.01
+    assert np.median(tight) < 0.005
 
 
 @pytest.mark.parametrize("seed", range(3))
