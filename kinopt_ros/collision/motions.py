@@ -149,7 +149,7 @@ class Motions:
         found: Found,
     ) -> tuple[int, int]:
         packed = self.packed.arrays
-        waiting = waiting_for(motion, chosen, enough)
+        waiting = waiting_for(motion, chosen, len(packed.pairs.margin), enough)
         while True:
             count, done = sweep(motion, packed, enough, resolution, ahead, measured, found, waiting, _EFFORT)
             if waiting.marks[SIZE] == 0:

@@ -20,7 +20,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from kinopt_ros.array import Float64, Int64
+from kinopt_ros.array import Bool, Float64, Int64
 from kinopt_ros.collision.kernels.copying import copy_to
 from kinopt_ros.collision.kernels.hull_gap import hull_gap
 from kinopt_ros.collision.kernels.movement import (
@@ -57,6 +57,10 @@ class Waiting(NamedTuple):
     unsure: Annotated[Int64, "U"]
     marks: Annotated[Int64, "4"]
     """Numbers: how many parts wait; parts found so far; curves that are looked at; how long ``unsure`` has to be."""
+    parted: Annotated[Bool, "P"]
+    """Which pairs of all have a row in ``toward``."""
+    toward: Annotated[Float64, "P 3"]
+    """Directions that part them, as they were in the part before."""
     nearest: Annotated[Float64, "1"]
     """Least distance so far, of the pairs that are measured."""
 
@@ -96,8 +100,8 @@ def room_for(count: int, motion: Motion) -> Found:
     )
 
 
-def waiting_for(motion: Motion, chosen: Annotated[Int64, "C"], enough: float) -> Waiting:
-    """Return the state in which all of a motion waits; arguments as those of ``sweep``."""
+def waiting_for(motion: Motion, chosen: Annotated[Int64, "C"], pairs: int, enough: float) -> Waiting:
+    """Return the state in which all of a motion waits; ``pairs``: how many there are; else arguments of ``sweep``."""
     control, times = motion.control, motion.times
     K, rows, n = control.shape
     C = len(chosen)
@@ -108,6 +112,8 @@ def waiting_for(motion: Motion, chosen: Annotated[Int64, "C"], enough: float) ->
         np.empty((DEPTH, 2), dtype=np.int64),
         np.empty(4 * C + 64, dtype=np.int64),
         np.array([1, 0, K, 0]),
+        np.zeros(pairs, dtype=np.bool_),
+        np.empty((pairs, 3)),
         np.array([enough]),
     )
     waiting.unsure[:C] = chosen
@@ -155,8 +161,7 @@ def sweep(motion, packed, enough, resolution, ahead, measured, found, waiting, e
     change = np.zeros(state.shape[0])
     q = state.copy()
     W = np.empty((5, 3))
-    parted = np.zeros(pair_numbers.shape[0], dtype=np.bool_)
-    toward = np.empty((pair_numbers.shape[0], 3))
+    parted, toward = waiting.parted, waiting.toward
     whole, left, right = np.empty((d + 1, n)), np.empty((d + 1, n)), np.empty((d + 1, n))
     stack, spells, curves, lists, unsure = (
         waiting.stack,

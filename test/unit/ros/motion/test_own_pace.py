@@ -102,16 +102,18 @@ def test_a_brake_goes_to_each_in_its_way() -> None:
     message = moving(panda_joint1=0.5, **{FINGER: OPEN})
     told: list[tuple[str, Any, list[str]]] = []
 
+    sent = {name: SimpleNamespace(over=False) for name in ("arm", "hand")}
+
     def does(name: str) -> dict[str, Any]:
         return {
-            "send": lambda motion, ended: name,
+            "send": lambda motion, ended: sent[name],
             "brake": lambda running, brake, ended: told.append((name, running, list(brake.joint_names))),
         }
 
     parts = [part(message, ARM, True, **does("arm")), part(message, [FINGER], False, **does("hand"))]
     execution = SeveralExecutions(lambda done, sentence: None).send(parts)
     execution.brake(message, lambda done, sentence: None)
-    assert told == [("arm", "arm", ARM), ("hand", "hand", [FINGER])]
+    assert told == [("arm", sent["arm"], ARM), ("hand", sent["hand"], [FINGER])]
 
 
 @pytest.mark.parametrize(
