@@ -191,9 +191,9 @@ def _together(points: Annotated[Float64, "K 3"]) -> Annotated[Float64, "K 3"]:
 
 def _clusters(points: Annotated[Float64, "K 3"]) -> Annotated[Float64, "C 4"]:
     """Return spheres around each WIDTH points of a piece."""
-    rows = np.empty((0 if len(points) <= FEW else -(-len(points) // WIDTH), 4))
-    for row, first in zip(rows, range(0, len(points), WIDTH), strict=False):
-        part = points[first : first + WIDTH]
+    parts = [] if len(points) <= FEW else [points[k : k + WIDTH] for k in range(0, len(points), WIDTH)]
+    rows = np.empty((len(parts), 4))
+    for row, part in zip(rows, parts, strict=True):
         row[:3] = (part.min(axis=0) + part.max(axis=0)) / 2.0
         row[3] = np.linalg.norm(part - row[:3], axis=1).max() * (1.0 + 1e-9)
     return rows

@@ -1,7 +1,7 @@
 """Checks of an IK problem against a robot. Every refusal is a sentence that names what was given."""
 
 import math
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -44,12 +44,14 @@ def check_ik_problem(problem: IkProblem, robot: RobotModel) -> None:
         sizes = [len(target.T_base_target) for target in targets]
         if len(set(sizes)) > 1:
             raise InvalidRequestError(f"every PoseTarget needs the same number of poses, not {sizes}")
-    usual = problem.variables.dtype is _INTEGERS and state.dtype is seeds.dtype is _FLOATS
+    _check_type(problem.variables, _INTEGERS, "variables")
+    _check_type(state, _FLOATS, "state")
+    _check_type(seeds, _FLOATS, "seeds")
     weighted = False
     for target in targets:
-        usual = usual and target.T_base_target.dtype is _FLOATS and target.T_link_tool is None
-        if not usual:
-            _check_types(problem)
+        _check_type(target.T_base_target, _FLOATS, "T_base_target")
+        if target.T_link_tool is not None:
+            _check_type(target.T_link_tool, _FLOATS, "T_link_tool")
         check_target(target, robot)
         weighted = weighted or target.weights is not None
     if weighted:
@@ -83,21 +85,12 @@ def check_ik_problem(problem: IkProblem, robot: RobotModel) -> None:
         check_fits(problem.scene, robot)
 
 
-def _check_types(problem: IkProblem) -> None:
-    """Raise unless arrays are of the types that compiled code takes."""
-    arrays = [("state", problem.state), ("seeds", problem.seeds)]
-    arrays += [("T_base_target", target.T_base_target) for target in problem.targets]
-    arrays += [
-        ("T_link_tool", target.T_link_tool) for target in problem.targets if target.T_link_tool is not None
-    ]
-    for what, array, wanted in (
-        ("variables", problem.variables, _INTEGERS),
-        *((what, array, _FLOATS) for what, array in arrays),
-    ):
-        if array.dtype != wanted:
-            raise InvalidRequestError(
-                f"{what} has numbers of type {array.dtype}; allowed is {wanted}: ik_problem() takes any real numbers"
-            )
+def _check_type(numbers: np.ndarray, allowed: np.dtype[Any], what: str) -> None:
+    """Raise unless an array is of the type that compiled code takes."""
+    if numbers.dtype != allowed:
+        raise InvalidRequestError(
+            f"{what} has numbers of type {numbers.dtype}; allowed is {allowed}: ik_problem() takes any real numbers"
+        )
 
 
 def _check_numbers(problem: IkProblem) -> None:

@@ -142,6 +142,17 @@ def sphere_gap(p, pair_numbers, reach, placed):
     return np.sqrt(x * x + y * y + z * z) - reach[a] - reach[b] - ROUNDING
 
 
+@njit(**INLINE)
+def between_centres(a, b, placed):
+    """Return a direction from one shape's centre to another's, not 0."""
+    x, y, z = (
+        placed[b, 0, 3] - placed[a, 0, 3],
+        placed[b, 1, 3] - placed[a, 1, 3],
+        placed[b, 2, 3] - placed[a, 2, 3],
+    )
+    return (1.0 if x == 0.0 and y == 0.0 and z == 0.0 else x), y, z
+
+
 @njit(**INNER)
 def pair_gap(p, packed, placed, best, asked, nearer, W):
     """A lower bound (m) of the distance of a pair's shapes, ``best`` or better, and whether they are ``enough`` apart
@@ -167,18 +178,12 @@ def pair_gap(p, packed, placed, best, asked, nearer, W):
         best = _from_obstacle(a, packed.pairs.numbers[p, 4], packed, placed, least, wanted)
         return best, best >= wanted
     if how == HULLS and numbers[a, 2] - numbers[a, 1] == 1 and numbers[b, 2] - numbers[b, 1] == 1:
-        x, y, z = (
-            placed[b, 0, 3] - placed[a, 0, 3],
-            placed[b, 1, 3] - placed[a, 1, 3],
-            placed[b, 2, 3] - placed[a, 2, 3],
-        )
-        if x == 0.0 and y == 0.0 and z == 0.0:
-            x = 1.0
+        direction = between_centres(a, b, placed)
         i, j = numbers[a, 1], numbers[b, 1]
         many = pieces[i, LAST] - pieces[i, FIRST] + pieces[j, LAST] - pieces[j, FIRST] > _MANY
         if many and box_gap(placed, half, a, b, best, wanted + ROUNDING) - ROUNDING >= wanted:
             return wanted, True
-        best = max(best, hull_gap(hulls, placed, a, i, b, j, (x, y, z), (least, wanted, loose), W))
+        best = max(best, hull_gap(hulls, placed, a, i, b, j, direction, (least, wanted, loose), W))
         return best, best >= wanted
     if reach[a] == np.inf or reach[b] == np.inf:
         return -np.inf, False

@@ -30,7 +30,7 @@ from kinopt_ros.collision.kernels.movement import (
     movement,
     pieces_movement,
 )
-from kinopt_ros.collision.kernels.near import HULLS, pair_gap, place_shape, sphere_gap
+from kinopt_ros.collision.kernels.near import HULLS, between_centres, pair_gap, place_shape, sphere_gap
 from kinopt_ros.collision.kernels.tree import place_links
 from kinopt_ros.compiler_options import INNER, OUTER
 from kinopt_ros.numba_cache import njit
@@ -327,19 +327,10 @@ def sweep(motion, packed, enough, resolution, ahead, measured, found, waiting, e
 def _gap_of_hulls(a, b, shapes, placed, asked, known, toward, W):
     """Return a lower bound (m) of the distance of two shapes by the hulls of all their pieces, first along ``toward``,
     if that is known; it gets the direction of the bound."""
-    if known:
-        x, y, z = toward[0], toward[1], toward[2]
-    else:
-        x, y, z = (
-            placed[b, 0, 3] - placed[a, 0, 3],
-            placed[b, 1, 3] - placed[a, 1, 3],
-            placed[b, 2, 3] - placed[a, 2, 3],
-        )
-    if x == 0.0 and y == 0.0 and z == 0.0:
-        x = 1.0
+    direction = (toward[0], toward[1], toward[2]) if known else between_centres(a, b, placed)
     i, j = shapes.numbers[a, 5], shapes.numbers[b, 5]
     hulls = shapes.pieces, shapes.points, shapes.clusters
-    gap = hull_gap(hulls, placed, a, i, b, j, (x, y, z), asked, W)
+    gap = hull_gap(hulls, placed, a, i, b, j, direction, asked, W)
     toward[0], toward[1], toward[2] = W[4, 0], W[4, 1], W[4, 2]
     return gap
 

@@ -435,7 +435,7 @@ class MotionOutput:
 
         Args:
             running: a motion that no later one has replaced.
-            message: the brake, of the same joints, from where they are measured; or a stop with a stamp.
+            message: the brake, of its joints or some of them, from where they are measured; or a stop with a stamp.
             send: hands a brake, without its first point, to those that do the motion; with None it is published.
         """
         with self._lock:

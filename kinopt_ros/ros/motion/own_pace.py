@@ -35,7 +35,12 @@ def in_time(running: Published, parts: Sequence[Part] | None) -> Published:
     kept = [name for name in kept_joints(parts or ()) if name in own]  # a brake leaves out what stands
     if not kept or len(kept) == len(own):
         return running
-    return replace(running, message=only(running.message, kept))
+    return of_joints(running, kept)
+
+
+def of_joints(running: Published, joints: Sequence[str]) -> Published:
+    """Return a motion of some of its joints."""
+    return replace(running, message=only(running.message, joints))
 
 
 def check_own_pace(

@@ -36,13 +36,12 @@ from kinopt_ros.ros.motion.controllers import (
     SeveralExecutions,
     begun_later,
     check_unnamed,
-    only,
     together,
     whole,
 )
 from kinopt_ros.ros.motion.last_look import PlannedFor, check_is_at, check_is_at_rest, stands
 from kinopt_ros.ros.motion.output import MotionOutput, from_anywhere
-from kinopt_ros.ros.motion.own_pace import OwnPaceError, check_own_pace, in_time, kept_joints
+from kinopt_ros.ros.motion.own_pace import OwnPaceError, check_own_pace, in_time, kept_joints, of_joints
 from kinopt_ros.ros.motion.published import Execution, Published, lead_to
 from kinopt_ros.ros.motion.rights import Claim, agreed_by_all
 from kinopt_ros.ros.motion.stop_watch import WATCHED_AT_THE_END, Stopped, StopWatch
@@ -484,7 +483,7 @@ class MotionRun:
             if not self._is_heard(running.robot, joints):
                 return None
             # Joints that stand already would have the others seem to be beside their motion.
-            own = replace(running, message=only(running.message, joints))
+            own = of_joints(running, joints)
             made = brake_of(self._context, own)
             return from_anywhere(made) if made.points else None
 
@@ -520,7 +519,7 @@ class MotionRun:
             moving = self._execution.moving
             if not moving:
                 return TrajectoryMessage()
-            running = replace(running, message=only(running.message, moving))
+            running = of_joints(running, moving)
         kept = in_time(running, self._parts)
         brake = brake_of(self._context, kept)
         if kept is running:

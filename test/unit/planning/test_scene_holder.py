@@ -142,7 +142,10 @@ def test_a_robot_that_comes_during_a_change_refuses_it() -> None:
         holder.serve(BARE)
         return add(scene, PANDA, SceneObject("other", BOX, np.eye(4)))
 
-    with pytest.raises(EnvironmentChangedError, match=r"was replaced, .* send the changes again"):
+    with pytest.raises(
+        EnvironmentChangedError,
+        match=r"replaced, or taken out of service, while .* send the changes again",
+    ):
         holder.change(PANDA, [("interrupted", interrupted)])
     assert holder.of(BARE) is before
 

@@ -246,26 +246,31 @@ def test_what_bounds_clear_is_clear(name: str, robot: RobotModel) -> None:
     assert near > 10
 
 
-@pytest.mark.parametrize("name", ["panda", "brackets"])
-def test_least_clearance_is_below_that_of_dense_samples_and_near_to_it(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "motions", "most", "off"), [("panda", 12, 0.05, 0.01), ("brackets", 60, 0.2, 0.04)]
+)
+def test_least_clearance_is_below_that_of_dense_samples_and_near_to_it(
+    name: str, motions: int, most: float, off: float
+) -> None:
+    """It need not be known better than to 5 mm, or a fifth of it: 0.04 m of 0.2."""
     robot = load_robot("panda") if name == "panda" else with_brackets()
     scene = with_things((Box(0.3, 0.2, 0.4), (0.6, 0.5, 0.4)), (Sphere(0.15), (-0.4, 0.4, 0.6)))
     rng = np.random.default_rng(4)
     tight = []
-    for _ in range(12 if name == "panda" else 60):
+    for _ in range(motions):
         way = random_motion(robot, rng, 0.1)
         variables = np.arange(robot.nq)
         if first_contact(robot, scene, np.zeros(robot.nq), variables, way) is not None:
             continue
-        found = least_clearance(robot, scene, np.zeros(robot.nq), variables, way, most=0.2)
+        found = least_clearance(robot, scene, np.zeros(robot.nq), variables, way, most=most)
         sampled = min(
             clearance_of(robot, scene, q).distance for q in evaluate(way, np.linspace(0.0, 6.0, 200))[0]
         )
-        assert 0.0 <= found <= min(sampled, 0.2) + 1e-6
-        if sampled < 0.2:
-            tight.append(0.8 * sampled - found)  # it need not be known better than to a fifth
+        assert 0.0 <= found <= min(sampled, most) + 1e-6
+        if sampled < most:
+            tight.append(sampled - found)
     assert len(tight) > 2
-    assert np.median(tight) < 0.005
+    assert np.median(tight) < off
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -101,7 +101,6 @@ def test_what_is_done_in_time_is_braked() -> None:
 def test_a_brake_goes_to_each_in_its_way() -> None:
     message = moving(panda_joint1=0.5, **{FINGER: OPEN})
     told: list[tuple[str, Any, list[str]]] = []
-
     sent = {name: SimpleNamespace(over=False) for name in ("arm", "hand")}
 
     def does(name: str) -> dict[str, Any]:
