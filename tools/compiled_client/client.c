@@ -95,10 +95,11 @@ int main(int count, char **arguments) {
   rcl_client_t compute_ik =
       client_of(&node, ROSIDL_GET_SRV_TYPE_SUPPORT(moveit_msgs, srv, GetPositionIK), arguments[3]);
 
-  std_srvs__srv__Trigger_Request nothing;
-  std_srvs__srv__Trigger_Response said;
-  moveit_msgs__srv__GetPositionIK_Request request;
-  moveit_msgs__srv__GetPositionIK_Response response;
+  // The functions __init leave numbers as they are: timeout and stamps would be whatever lay on the stack.
+  std_srvs__srv__Trigger_Request nothing = {0};
+  std_srvs__srv__Trigger_Response said = {0};
+  moveit_msgs__srv__GetPositionIK_Request request = {0};
+  moveit_msgs__srv__GetPositionIK_Response response = {0};
   must(std_srvs__srv__Trigger_Request__init(&nothing) && std_srvs__srv__Trigger_Response__init(&said) &&
            moveit_msgs__srv__GetPositionIK_Request__init(&request) &&
            moveit_msgs__srv__GetPositionIK_Response__init(&response),
