@@ -1,10 +1,10 @@
-"""Handling of Ctrl-C while a program is still being imported: it ends silently, without a library's stack trace."""
+"""Handling of Ctrl-C and SIGTERM: silent while a program is being imported, and heard at once while it serves."""
 
 import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 INTERRUPTED = 130
@@ -42,6 +42,39 @@ def silent_imports() -> Iterator[None]:
         yield
     finally:
         raise_again()
+
+
+@contextmanager
+def heard_at_once(hear: Callable[[], None], *signals: int) -> Iterator[None]:
+    """Call a function on a thread of its own as soon as one of the signals comes, whatever the main thread does.
+
+    Python calls handlers on its main thread when that comes back to Python: ROS waits for messages for up to a second
+    before. To be used on the main thread. Afterwards the signals do nothing, until somebody sets other handlers.
+    """
+    read, write = os.pipe()
+    os.set_blocking(write, False)
+
+    def listen() -> None:
+        while numbers := os.read(read, 64):
+            if not set(numbers).isdisjoint(signals):
+                hear()
+
+    thread = threading.Thread(target=listen, name="signals", daemon=True)
+    thread.start()
+    before = signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+    for number in signals:
+        signal.signal(number, _leave_it_to_the_thread)
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(before)
+        os.close(write)
+        thread.join()
+        os.close(read)
+
+
+def _leave_it_to_the_thread(number: int, frame: object) -> None:
+    del number, frame
 
 
 def _end(number: int, frame: object) -> None:

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 
 import rclpy
 from rclpy._rclpy_pybind11 import RCLError
@@ -18,6 +19,7 @@ from rclpy.signals import SignalHandlerOptions
 from rclpy.utilities import remove_ros_args
 
 from kinopt_ros.errors import InvalidRequestError, quoted
+from kinopt_ros.interrupts import heard_at_once
 from kinopt_ros.ros.node import ANSWER_SECONDS, STOP_SECONDS, KinoptNode
 from kinopt_ros.ros.serving.guarded_executor import GuardedExecutor
 from kinopt_ros.ros.serving.start_errors import argument_error, naming_arguments
@@ -51,19 +53,15 @@ def spin(arguments: list[str] | None = None) -> None:
     handling = SignalHandlerOptions.NO if handles_signals else SignalHandlerOptions.ALL
     with naming_arguments():
         rclpy.init(args=arguments, signal_handler_options=handling)
-    if handles_signals:
-        signal.signal(signal.SIGINT, running.stop)
-        signal.signal(signal.SIGTERM, running.stop)
-        if (
-            signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN
-        ):  # the terminal is closed; nohup wants to go on
-            signal.signal(signal.SIGHUP, running.stop)
     # Python hands the interpreter over every 5 ms by default: a request would wait for that several times over.
     sys.setswitchinterval(_SWITCH_SECONDS)
     try:
-        for namespace in namespaces:
-            running.start(namespace)
-        running.spin()
+        with ExitStack() as hearing:
+            if handles_signals:  # they end the nodes between two callbacks: an exception would break one off
+                hearing.enter_context(heard_at_once(running.stop, *_ending_signals()))
+            for namespace in namespaces:
+                running.start(namespace)
+            running.spin()
     except (KeyboardInterrupt, ExternalShutdownException):
         pass
     finally:
@@ -78,7 +76,6 @@ class _Running:
     """Nodes and their executors."""
 
     def __init__(self) -> None:
-        # No Event: a second signal in the handler of the first one would wait for its lock for ever.
         self._stopping = False
         self._nodes: list[KinoptNode] = []
         self._executors: list[GuardedExecutor] = []
@@ -107,10 +104,13 @@ class _Running:
             )
         self._executors += [RestExecutor(node, node.urgent, node.sensing), node.urgent, node.sensing]
 
-    def stop(self, number: int, frame: object) -> None:
-        """End between two callbacks after Ctrl-C or `kill`: an exception anywhere would break one off."""
-        del number, frame
-        self._stop()
+    def stop(self) -> None:
+        """Let ``spin`` end between two callbacks. On any thread."""
+        self._stopping = True
+        for node in self._nodes:
+            node.ending = True
+        for executor in self._executors:
+            executor.interrupt()
 
     def spin(self) -> None:
         """Serve all nodes, the first one on this thread, until one of them fails or all shall end."""
@@ -131,7 +131,7 @@ class _Running:
 
     def close(self) -> None:
         """End all nodes."""
-        self._stop()
+        self.stop()
         for thread in self._threads:
             thread.join()
         for node in self._nodes:
@@ -154,7 +154,7 @@ class _Running:
             pass
         except BaseException as error:  # handed to the main thread, as if it had happened there
             self._failure = error
-        self._stop()
+        self.stop()
 
     def _serve_urgent(self, node: KinoptNode) -> None:
         """Stop what the node moves as soon as all shall end: the other threads may be at work for seconds."""
@@ -165,13 +165,6 @@ class _Running:
                 _hear_the_robot(node)
         except BaseException as error:  # as above
             self._failure = error
-
-    def _stop(self) -> None:
-        self._stopping = True
-        for node in self._nodes:
-            node.ending = True
-        for executor in self._executors:
-            executor.interrupt()
 
 
 def _hear_the_robot(node: KinoptNode) -> None:
@@ -238,6 +231,14 @@ def _namespaces(words: Sequence[str]) -> list[str | None]:
     if len(set(words)) != len(words):
         raise InvalidRequestError(f"the namespaces {', '.join(words)} are not different")
     return list(words) or [None]
+
+
+def _ending_signals() -> list[int]:
+    """Return the signals that end the nodes: Ctrl-C, `kill`, and that the terminal is closed."""
+    signals: list[int] = [signal.SIGINT, signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup wants to go on
+        signals.append(signal.SIGHUP)
+    return signals
 
 
 def _ignore_signals(ours: bool) -> None:

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from kinopt_ros.interrupts import INTERRUPTED, end_silently, raise_again, silent_imports
+from kinopt_ros.interrupts import INTERRUPTED, end_silently, heard_at_once, raise_again, silent_imports
 
 PROGRAM = """
 import os, signal, sys
@@ -183,3 +183,47 @@ def test_other_threads_leave_signals_alone() -> None:
     thread.start()
     thread.join()
     assert seen == [before]
+
+
+AT_WORK = """
+import hashlib, os, signal
+from kinopt_ros.interrupts import heard_at_once
+
+with heard_at_once(lambda: os._exit(3), signal.SIGTERM):
+    print("at work", flush=True)
+    hashlib.pbkdf2_hmac("sha256", b"", b"", 2_000_000_000)  # half an hour without a look at signals
+"""
+
+
+def test_signals_are_heard_while_the_main_thread_does_not_come_back_to_python() -> None:
+    with subprocess.Popen([sys.executable, "-c", AT_WORK], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"at work\n"
+        process.send_signal(signal.SIGTERM)
+        try:
+            assert process.wait(60.0) == 3
+        finally:
+            process.kill()
+
+
+def test_only_the_signals_that_are_named_are_heard_and_as_long_as_the_context_lasts() -> None:
+    before = {number: signal.getsignal(number) for number in (signal.SIGUSR1, signal.SIGUSR2)}
+    heard = threading.Semaphore(0)
+    others: list[int] = []
+    open_files = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else None
+    try:
+        signal.signal(signal.SIGUSR2, lambda number, frame: others.append(number))
+        for _ in range(3):
+            with heard_at_once(heard.release, signal.SIGUSR1):
+                os.kill(os.getpid(), signal.SIGUSR2)
+                os.kill(os.getpid(), signal.SIGUSR1)
+                assert heard.acquire(timeout=60.0)
+            os.kill(os.getpid(), signal.SIGUSR1)  # ends nothing
+        assert not heard.acquire(blocking=False)
+        assert others == [signal.SIGUSR2] * 3
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    assert signal.set_wakeup_fd(-1) == -1
+    if open_files is not None:
+        assert len(os.listdir("/proc/self/fd")) == open_files

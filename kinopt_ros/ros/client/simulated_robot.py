@@ -30,6 +30,7 @@ from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory
 
 from kinopt_ros.errors import InvalidRequestError, KinoptError, cut, quoted
+from kinopt_ros.interrupts import heard_at_once
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.moveit_controllers import ControllerEntry
 from kinopt_ros.robot.ros2_controllers import FROM_DESIRED
@@ -320,22 +321,18 @@ def _serve(source: str | None) -> None:
     stopping = threading.Event()
     executor = GuardedExecutor()
 
-    def stop(number: int, frame: object) -> None:
-        del number, frame
-        if not stopping.is_set():
-            stopping.set()
-            executor.interrupt()
+    def stop() -> None:
+        stopping.set()
+        executor.interrupt()
 
-    signal.signal(signal.SIGINT, stop)
-    signal.signal(signal.SIGTERM, stop)
-    try:
-        node = SimulatedRobotNode(source)
-    except (ParameterException, NameValidationException) as error:
-        raise argument_error(error) from error
-    executor.add_node(node)
-    while not stopping.is_set():
-        # Not for ever: a signal that arrives between the check and the wait would go unnoticed.
-        executor.spin_once(timeout_sec=0.5)
+    with heard_at_once(stop, signal.SIGINT, signal.SIGTERM):
+        try:
+            node = SimulatedRobotNode(source)
+        except (ParameterException, NameValidationException) as error:
+            raise argument_error(error) from error
+        executor.add_node(node)
+        while not stopping.is_set():
+            executor.spin_once(timeout_sec=1.0)  # not for ever: ROS may end unnoticed
 
 
 if __name__ == "__main__":
