@@ -116,6 +116,17 @@ def prepare(shape: Shape) -> None:
         _parts(shape)
 
 
+def prepare_kernels() -> None:
+    """Compile, or load, what clouds, octomaps and the insides of meshes are looked at by: whoever meets the first one
+    may be watching a motion.
+
+    Raises ``MissingPackageError`` without coal or numba.
+    """
+    cube, box, here = Octomap(np.zeros((1, 3)), np.full(1, 0.1)), Box(0.1, 0.1, 0.1), np.eye(4)
+    distance(cube, here, box, here)
+    in_collision(cube, here, box, here)
+
+
 def _separation(a: Shape, T_a: Float64, b: Shape, T_b: Float64, most: float) -> Separation:
     """Compute the separation: exact if below ``most``; else any distance from there to the true one."""
     load_coal()

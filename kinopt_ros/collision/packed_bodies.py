@@ -129,6 +129,7 @@ class PackedBodies:
         if self.crowd is None:
             return self.every_pair
         listed = np.empty(len(self.every_pair), dtype=np.int64)
+        q = np.array(q)  # to numba an array that is read-only is of another type, compiled for anew
         return listed[: nearby_pairs(q, change, self.arrays, self.crowd.table, enough, listed)]
 
     def names(self, pair: int) -> tuple[str, str]:

@@ -92,11 +92,13 @@ def _prepare(robot: RobotModel) -> None:
     from kinopt_ros.collision.field import field_of  # imports numba, which is there if the check was possible
 
     field_of(robot, scene).closeness(q, MARGIN)
+    from kinopt_ros.collision import judge
     from kinopt_ros.collision.contacts import group_distances
     from kinopt_ros.collision.nearby import FEWEST
     from kinopt_ros.collision.packed_bodies import packed_bodies_of
     from kinopt_ros.solvers.usual_gaps import usual_gaps
 
+    judge.prepare_kernels()
     usual_gaps(robot)
     check_wanted()
     packed = packed_bodies_of(robot, scene)
