@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TypedDict
 
 sys.path.append(str(Path(__file__).parents[1]))
-from support.types_of_kernels import compiled_twice  # noqa: E402
+from support.types_of_kernels import compiled_twice
 
 MESSAGES = (
     *("geometry_msgs.msg", "kinopt_msgs.action", "kinopt_msgs.msg", "kinopt_msgs.srv", "rcl_interfaces.msg"),

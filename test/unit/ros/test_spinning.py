@@ -44,7 +44,7 @@ def test_motions_are_ended_while_a_callback_is_at_work(monkeypatch: pytest.Monke
     running = spinning._Running()
 
     def at_work(executor: Any) -> None:
-        running.stop(15, None)
+        running.stop()
         assert node.ending
         seen.append(ended.wait(LONG))
 
@@ -78,7 +78,7 @@ def test_controllers_are_heard_while_a_callback_is_at_work(monkeypatch: pytest.M
     running = spinning._Running()
 
     def at_work(executor: Any) -> None:
-        running.stop(15, None)
+        running.stop()
         seen.append(told.wait(LONG))
 
     running._nodes = [node]
