@@ -69,6 +69,7 @@ def test_a_published_motion_that_nobody_does_is_no_success(moving: Moving) -> No
     goal = moving.goal(joint_goal(moving.types, **{**READY, "panda_joint1": 0.2}))
     status, result = moving.send(moving.move, goal).result()
     assert (status, result.error_code.val) == (ABORTED, result.error_code.CONTROL_FAILED)
+    assert "the motion ends with 'panda_joint1' at 0.2" in result.error_code.message
 
 
 @pytest.mark.parametrize("how", ["emergency stop", "end of the node"])

@@ -388,15 +388,19 @@ def check_has_not_jumped(robot: RobotModel, measured: RobotState, variables: Ite
 
 
 def check_is_at(
-    robot: RobotModel, measured: RobotState, q: Annotated[Float64, "nq"], variables: Sequence[int]
+    robot: RobotModel,
+    measured: RobotState,
+    q: Annotated[Float64, "nq"],
+    variables: Sequence[int],
+    what: str = "starts",
 ) -> None:
-    """Raise StartStateError unless the robot is where a motion starts."""
+    """Raise StartStateError unless the robot is where a motion starts; ``what`` it does there otherwise, for people."""
     index = list(variables)
     away = _away(robot, measured.q, q)[index]
     if away.size and away.max() > AWAY:
         i = index[int(np.argmax(away))]
         raise StartStateError(
-            f"the motion starts with {robot.variable_names[i]!r} at {q[i]:.6g}, but it is at {measured.q[i]:.6g}; "
+            f"the motion {what} with {robot.variable_names[i]!r} at {q[i]:.6g}, but it is at {measured.q[i]:.6g}; "
             f"allowed is a difference of {AWAY:g}"
         )
 

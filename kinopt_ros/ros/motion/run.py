@@ -597,20 +597,24 @@ class MotionRun:
         while True:
             passed = time.monotonic() - begin
             age = self._context.joint_states.of(running.robot).age[index].max()
-            still = not self._runs_any(joints) and self._stands(running.robot, joints)
-            if still and age < passed:
+            runs, stands = self._runs_any(joints), self._stands(running.robot, joints)
+            if stands and not runs and age < passed:
                 return True
             if passed > REST_SECONDS:
                 break
             time.sleep(LOOK_SECONDS)
-        if not still:
+        if runs or not stands:
             what = "was stopped" if self.stopped else "ended"
             # At the node's end nobody reads joint states any more.
-            self._context.node.get_logger().error(
-                f"the robot still moves {REST_SECONDS:g} s after its motion {what}"
-                if age < REST_SECONDS / 2.0
-                else f"no joint states came since a motion {what}: whether the robot stands is not known"
-            )
+            if age >= REST_SECONDS / 2.0:
+                sentence = (
+                    f"no joint states came since a motion {what}: whether the robot stands is not known"
+                )
+            elif stands:
+                sentence = f"the robot stands, but {REST_SECONDS:g} s after its motion {what} it is not said to be over"
+            else:
+                sentence = f"the robot still moves {REST_SECONDS:g} s after its motion {what}"
+            self._context.node.get_logger().error(sentence)
         return bool(age < passed)
 
     def _runs_any(self, joints: Sequence[str]) -> bool:
@@ -644,7 +648,7 @@ class MotionRun:
         while not self.stopped:
             state = self._context.joint_states.of(robot)
             try:
-                check_is_at(robot, state, q, variables)
+                check_is_at(robot, state, q, variables, "ends")
                 check_is_at_rest(robot, state, variables)
             except StartStateError as error:
                 if time.monotonic() > end:

@@ -305,6 +305,23 @@ def test_a_robot_of_which_nothing_is_heard_is_not_said_to_move(
     assert said in error
 
 
+def test_a_robot_that_stands_is_not_said_to_move_where_its_controller_says_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A controller that was started anew amid a motion never ends it."""
+    monkeypatch.setattr(module, "REST_SECONDS", 0.05)
+    world = World()
+    execution = world.begin()
+    [running] = world.output.published
+    world.state.age[:] = 0.01
+    assert world.run.wait_until_still(running)
+    [error] = world.errors
+    assert "the robot stands" in error
+    execution.over = True
+    execution._ended(True, "")
+    world.end()
+
+
 @pytest.mark.parametrize("late", ["moves", "nothing new"])
 def test_a_motion_ends_when_joint_states_say_so_too(monkeypatch: pytest.MonkeyPatch, late: str) -> None:
     """Whoever planned from what was measured at the end of a motion got one that begins in its middle."""
