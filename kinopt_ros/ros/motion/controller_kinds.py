@@ -11,7 +11,7 @@ from action_msgs.msg import GoalStatus
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
-from kinopt_ros.errors import KinoptError, MissingPackageError, quoted
+from kinopt_ros.errors import KinoptError, MissingPackageError, cut, quoted
 from kinopt_ros.robot.moveit_controllers import (
     GRIPPER,
     MANAGER,
@@ -86,7 +86,7 @@ class TrajectoryFollower(ControllerKind):
         """Return how the controller ended the motion, unless it did all of it."""
         if state == GoalStatus.STATUS_SUCCEEDED and result.error_code == 0:
             return ""
-        said = f": {result.error_string}" if result.error_string else ""
+        said = f": {cut(result.error_string)}" if result.error_string else ""
         name = _STATES.get(state, str(state))
         return f"the controller ended the motion {name}, with error code {result.error_code}{said}"
 

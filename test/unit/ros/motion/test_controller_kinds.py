@@ -14,7 +14,7 @@ from action_msgs.msg import GoalStatus
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from kinopt_ros.robot.moveit_controllers import GRIPPER, PARALLEL_GRIPPER, ControllerEntry, entry_of
-from kinopt_ros.ros.motion.controller_kinds import NoControllerError, kind_of
+from kinopt_ros.ros.motion.controller_kinds import NoControllerError, TrajectoryFollower, kind_of
 
 SUCCEEDED, ABORTED, CANCELED = (
     GoalStatus.STATUS_SUCCEEDED,
@@ -96,3 +96,12 @@ def test_what_a_gripper_that_does_not_arrive_may_have_done(
 def test_a_controller_of_a_type_that_nobody_knows() -> None:
     with pytest.raises(NoControllerError, match="'hand' is of type 'Other'"):
         kind_of("hand", ControllerEntry("Other"))
+
+
+def test_what_a_controller_says_is_cut() -> None:
+    """A megabyte of it stood in the result of a goal, and in the log."""
+    said = TrajectoryFollower().failure(
+        ABORTED, SimpleNamespace(error_code=-4, error_string="far off " * 100_000)
+    )
+    assert "far off" in said
+    assert len(said) < 2_000
