@@ -10,7 +10,8 @@ away near it: of spheres and obstacles what is wanted grows by ``RAMP`` per metr
 they have there. Spheres contain the shapes, so that tight places would be refused otherwise.
 
 Distances that were computed are kept with where the sphere was, and spare computing them again as long as the sphere
-has not moved so far that they could matter.
+has not moved so far that they could matter. Between points it is the place looked at before, and the next point, that
+tell.
 
 The matrix of all rows of spheres on one node is a 6 x 6 matrix of wrenches; sums over the nodes below a joint give the
 joint's entries, as composite bodies give those of a mass matrix (R. Featherstone, "Rigid Body Dynamics Algorithms",
@@ -29,12 +30,13 @@ from kinopt_ros.solvers.cpu.paths.kernels.spheres import (
     SLACK,
     TIGHT,
     balls_apart,
+    distance,
     place_spheres,
     wanted_of,
 )
 
-LOOK = 0.1
-"""Distance beyond what matters up to which distances are exact, m."""
+LOOK = 0.3
+"""Distance beyond what matters up to which distances are exact, m: the farther, the longer they spare others."""
 SWEEP = 1.5
 """Movement, in radii of theirs, from which on spheres are checked between points."""
 MOST_BETWEEN = 16
@@ -285,7 +287,8 @@ def add_nearness(tree, around, anchors, sticking, x, demand, frames, positions, 
             way = np.sqrt(square)
             left = bound[t, s] + bound[t + 1, s] - way + less[t, s] + less[t + 1, s]
             if left < 2.0 * accepted:
-                known[s] = -np.inf
+                known[s] = bound[t, s]
+                copy_to(middle[s], positions[t, s])
                 wished[t] = max(wished[t], min(int(np.ceil(way / far)), MOST_BETWEEN))
         if wished[t] == 1:
             continue
@@ -295,10 +298,15 @@ def add_nearness(tree, around, anchors, sticking, x, demand, frames, positions, 
             for i in range(n):
                 q[i] = before * x[t, i] + after * x[t + 1, i]
             set_frames(tree, q, between)
-            place_spheres(node, centers, between, middle, resting, S)
             for s in range(resting, S):
                 if known[s] < np.inf:
-                    known[s] = -np.inf
+                    a, b, c = middle[s, 0], middle[s, 1], middle[s, 2]
+                    place_spheres(node, centers, between, middle, s, s + 1)
+                    dx, dy, dz = middle[s, 0] - a, middle[s, 1] - b, middle[s, 2] - c
+                    known[s] = max(
+                        known[s] - np.sqrt(dx * dx + dy * dy + dz * dz),
+                        bound[t + 1, s] - distance(middle, s, positions[t + 1], s),
+                    )
                     less_between[s] = before * less[t, s] + after * less[t + 1, s]
             world_rows(
                 around, gaps, places, less_between, wanted, accepted, middle, known, found, pushed, f, W
