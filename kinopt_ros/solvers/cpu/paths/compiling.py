@@ -91,6 +91,7 @@ def store(T: int, n: int, M: int, S: int, B: int, last: Int64) -> tuple[Any, ...
             np.zeros(3, dtype=np.bool_),
         ),
         np.zeros(2),
+        (np.empty((T, n)), np.empty((T, n, n)), np.empty(3)),
     )
 
 

@@ -160,6 +160,9 @@ class _Path:
         self._state = np.zeros(levenberg_marquardt.STATE)
         self._state[levenberg_marquardt.WEIGHT_NOW] = levenberg_marquardt.FIRST_WEIGHT
         self._state[levenberg_marquardt.DAMPING] = levenberg_marquardt.FIRST_DAMPING
+        import os
+
+        self._state[levenberg_marquardt.EARLY] = float(os.environ.get("EARLY", "0"))
         self._steps = 1
 
     def _call(self, steps: int) -> None:
@@ -202,6 +205,7 @@ class _Path:
         self._rough = rough
         if rough and self._spheres:
             self._state[levenberg_marquardt.WEIGHT_NOW] = AGAIN_WEIGHT
+            self._state[levenberg_marquardt.EARLY] = 0.0
             self._look_at_shapes()
 
     def look_again(self) -> None:
@@ -212,8 +216,14 @@ class _Path:
         if not may or missing > TOO_DEEP or not (self._rough or missing > 0.0):
             return
         before = self._slack
+        early = self._state[levenberg_marquardt.EARLY] > 0.0
+        self._state[levenberg_marquardt.EARLY] = 0.0
         self._look_at_shapes()
-        if self._slack >= 0.0 or self._slack < PROGRESS * before:
+        import os
+
+        if early and os.environ.get("VAR", "A") == "B":
+            pass
+        elif self._slack >= 0.0 or self._slack < PROGRESS * before:
             return
         state = self._state
         state[levenberg_marquardt.STATUS] = levenberg_marquardt.NEW
