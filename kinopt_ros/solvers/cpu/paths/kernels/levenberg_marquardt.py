@@ -44,11 +44,11 @@ from kinopt_ros.solvers.cpu.paths.kernels.tasks import FIRST, LAST, ROWS, WEIGHT
     SINCE,
     STATUS,
     GOOD,
-    EARLY,
+    PAUSE_AT,
 ) = range(12)
 STATE = 12
 # Values of STATUS.
-NEW, RUNNING, DONE, STUCK = range(4)
+NEW, RUNNING, DONE, STUCK, PAUSED = range(5)
 FIRST_DAMPING = 1e-5
 """First damping, relative to the weight of constraints."""
 FIRST_WEIGHT, GROWTH, LAST_WEIGHT = 3e4, 10.0, 1e9
@@ -60,6 +60,8 @@ HEAVY, HOPELESS = 1e7, -0.03
 """Weight of constraints from which on a path is given up if its slack is below the second number (m)."""
 QUITE_HEAVY, FAR_OFF = 1e6, -0.05
 """Smaller weight, at which only paths with still less slack (m) are given up."""
+NEARLY = -0.01
+"""Slack (m) from which on a path pauses before its constraints become heavier than ``PAUSE_AT`` says."""
 CLOSER_EVERY = 3
 """Steps after which distances at more places between points are looked at."""
 NOTHING = 1e-6
@@ -68,7 +70,6 @@ SETTLED = 0.02
 """Relative decrease below which the weight of constraints that do not hold grows."""
 FINISHED = 0.01
 """Relative decrease below which nothing is gained by a path on which not all constraints hold."""
-NEARLY = -0.01
 PATIENCE = 8
 """Most steps with one weight of constraints."""
 POLISH = 30
@@ -270,7 +271,8 @@ def improve(
             what velocities add (2, T, 5, n), matrix of ``banded.py``, its solution, a new path (T, n), ``work`` of
             ``nearness.py``, jacobian (6, n) and ``work`` of ``tasks.py``, ``found`` of ``nearness.py``;
             gradient (T, n), matrices (T, n, n) and cost, slack and excess (3,) at the points alone.
-        state: (11,), see its entries.
+        state: (12,), see its entries. ``PAUSE_AT`` is a weight of constraints, or 0: a path that holds nearly pauses
+            before a heavier one, for somebody to say what spheres stick out by.
         steps: how many steps at most; 0 only evaluates.
     """
     T, n = x.shape
@@ -376,13 +378,8 @@ def improve(
             state[SINCE] = 0
             if state[SLACK_NOW] < (HOPELESS if mu >= HEAVY else FAR_OFF if mu >= QUITE_HEAVY else -np.inf):
                 state[STATUS] = STUCK
-            elif (
-                state[EARLY] > 0.0
-                and mu >= state[EARLY]
-                and state[SLACK_NOW] > NEARLY
-                and state[EXCESS] <= 0.0
-            ):
-                state[STATUS] = STUCK
+            elif 0.0 < state[PAUSE_AT] <= mu and state[SLACK_NOW] > NEARLY and state[EXCESS] <= 0.0:
+                state[STATUS] = PAUSED
             elif mu < LAST_WEIGHT:
                 state[WEIGHT_NOW] = min(mu * GROWTH, LAST_WEIGHT)
                 state[DAMPING] = FIRST_DAMPING
