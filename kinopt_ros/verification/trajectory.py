@@ -304,6 +304,8 @@ def _outside(
     granted: Annotated[Float64, "K n"],
 ) -> Iterator[Violation]:
     """Yield the worst passing of the limits, of all segments (n,) or of each (K, n), by each joint that passes them."""
+    if ((curve.max(axis=0) <= upper + granted) & (-curve.min(axis=0) <= granted - lower)).all():
+        return  # control points are bounds already
     count = len(granted)
     # The lower limit is the upper limit of the mirrored curve.
     both = np.concatenate([curve, -curve], axis=1)

@@ -91,6 +91,7 @@ def store(T: int, n: int, M: int, S: int, B: int, last: Int64) -> tuple[Any, ...
             np.zeros(3, dtype=np.bool_),
         ),
         np.zeros(2),
+        (np.empty((T, n)), np.empty((T, n, n)), np.empty(3)),
     )
 
 
@@ -110,9 +111,9 @@ def _compiled() -> Iterator[tuple[Any, tuple[Any, ...]]]:
     yield levenberg_marquardt.anchor_path, (*_model(), f2, 0.0)
     yield levenberg_marquardt.score_paths, (*_model(), f3, 0.0, 0.0, workspace(1, 1, 1, 1, 1), f1, f1)
     trees = f2, f3, i2, i1  # draws, nodes, parents, counts
-    places = f2, f2, f2, f1, b1
-    yield connect.grow, (*_model(), 0.0, *trees, places, i1, 0)
-    yield connect.shorten, (*_model(), 0.0, f2, 0, f2, f2, places, i1)
+    work = connect.work_of(1, 1, 1, 1)
+    yield connect.grow, (*_model(), 0.0, *trees, work, i1, 0)
+    yield connect.shorten, (*_model(), 0.0, f2, 0, f2, f2, work, i1)
     yield nearness_cost.sphere_distances, (*_model()[:2], f2, 0.0, workspace(1, 1, 1, 1, 1), f2, i2, f2)
     memory = store(1, 1, 1, 1, 1, np.zeros(1, dtype=np.int64))
     costs = (f1, f2, f2, f1, f2, i1, f1, f1, f2)

@@ -160,6 +160,8 @@ class _Path:
         self._state = np.zeros(levenberg_marquardt.STATE)
         self._state[levenberg_marquardt.WEIGHT_NOW] = levenberg_marquardt.FIRST_WEIGHT
         self._state[levenberg_marquardt.DAMPING] = levenberg_marquardt.FIRST_DAMPING
+        if self._spheres:
+            self._state[levenberg_marquardt.PAUSE_AT] = AGAIN_WEIGHT
         self._steps = 1
 
     def _call(self, steps: int) -> None:
@@ -205,17 +207,18 @@ class _Path:
             self._look_at_shapes()
 
     def look_again(self) -> None:
-        """At the end, let the path go on with corrections of the spheres (``sphere_slack.py``) if these may have been
-        misleading."""
+        """At the end, or once where little is missing, let the path go on with corrections of the spheres
+        (``sphere_slack.py``), as these may have been misleading: to go around them would make it longer."""
+        state = self._state
+        paused = state[levenberg_marquardt.STATUS] == levenberg_marquardt.PAUSED
         missing = self._accepted - self.clearance
         may = self._spheres and self._looks < LOOKS and self.iterations < MOST_STEPS
         if not may or missing > TOO_DEEP or not (self._rough or missing > 0.0):
             return
         before = self._slack
         self._look_at_shapes()
-        if self._slack >= 0.0 or self._slack < PROGRESS * before:
+        if not paused and (self._slack >= 0.0 or self._slack < PROGRESS * before):
             return
-        state = self._state
         state[levenberg_marquardt.STATUS] = levenberg_marquardt.NEW
         state[levenberg_marquardt.WEIGHT_NOW] = max(state[levenberg_marquardt.WEIGHT_NOW], AGAIN_WEIGHT)
         state[levenberg_marquardt.DAMPING] = levenberg_marquardt.FIRST_DAMPING
@@ -226,6 +229,7 @@ class _Path:
             self._robot, self._problem, self._path_model, self._path, self._at, self._wanted, self._accepted
         )
         self._looks += 1
+        self._state[levenberg_marquardt.PAUSE_AT] = 0.0
         self._slack = max(found.slack, -TOO_DEEP)
         self._sticking = found.arrays
         gaps = self._gaps + found.world[self._at]

@@ -60,8 +60,7 @@ def rough_path(
     nodes[0, 0], nodes[1, :G] = q0, ends
     parents[1, :G] = np.arange(G)
     counts = np.array([1, G])
-    B = len(model.around.body_node)
-    work = np.empty((M, 12)), np.empty((S, 3)), np.empty((B, 3)), np.empty(n), np.empty(B, dtype=np.bool_)
+    work = connect.work_of(n, M, S, len(model.around.body_node))
     state = np.array([0, 0, 0, -1, -1])
     rng = np.random.default_rng(seed)
     while state[connect.MEETING] < 0:

@@ -3,11 +3,14 @@ the ends, until they meet (RRT-Connect: J. Kuffner, S. LaValle, "RRT-Connect: An
 path planning", ICRA 2000), and shortcuts along what was found.
 
 What is looked at is the optimizer's model: spheres that contain the robot's shapes, every ``RESOLUTION`` along a line.
-So it takes microseconds a look, and is a beginning for the optimizer, not an answer.
+So it takes a microsecond a look, and is a beginning for the optimizer, not an answer.
 """
+
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
+from kinopt_ros.array import Bool, Float64
 from kinopt_ros.collision.kernels.ball_distances import ball_distance
 from kinopt_ros.collision.kernels.copying import copy_to
 from kinopt_ros.compiler_options import FAST_INNER, FAST_OUTER
@@ -16,6 +19,7 @@ from kinopt_ros.solvers.cpu.paths.kernels.frames import set_frames
 from kinopt_ros.solvers.cpu.paths.kernels.spheres import (
     TIGHT,
     balls_apart,
+    distance,
     place_resting,
     place_spheres,
     wanted_of,
@@ -25,6 +29,9 @@ RESOLUTION = 0.06
 """Largest movement of a variable between two collision checks, rad or m."""
 STRIDE = 10
 """Number of collision checks between two nodes of a tree."""
+LOOK = 0.2
+"""Distance beyond what is wanted up to which distances from obstacles are exact, m. What is as far as that need not be
+looked at again before it has moved so far."""
 LONGEST = 1_000
 """Most collision checks of one shortcut: longer ones are not tried, as nobody could stop in between."""
 
@@ -32,29 +39,71 @@ LONGEST = 1_000
 DRAWN, SIDE, LOOKS, MEETING = range(4)
 
 
+class Work(NamedTuple):
+    """What the trees are grown in."""
+
+    frames: Annotated[Float64, "M 12"]
+    positions: Annotated[Float64, "S 3"]
+    """Of the spheres of bodies that are ``placed``."""
+    balls: Annotated[Float64, "B 3"]
+    q: Annotated[Float64, "n"]
+    placed: Annotated[Bool, "B"]
+    sphere_gaps: Annotated[Float64, "S"]
+    """Distances from obstacles, and where the spheres were."""
+    sphere_places: Annotated[Float64, "S 3"]
+    ball_gaps: Annotated[Float64, "B"]
+    ball_places: Annotated[Float64, "B 3"]
+
+
+def work_of(n: int, M: int, S: int, B: int) -> Work:
+    """Return memory for n variables, M nodes, S spheres and B bodies."""
+    return Work(
+        frames=np.empty((M, 12)),
+        positions=np.empty((S, 3)),
+        balls=np.empty((B, 3)),
+        q=np.empty(n),
+        placed=np.empty(B, dtype=np.bool_),
+        sphere_gaps=np.full(S, -np.inf),
+        sphere_places=np.zeros((S, 3)),
+        ball_gaps=np.full(B, -np.inf),
+        ball_places=np.zeros((B, 3)),
+    )
+
+
 @njit(**FAST_INNER)
 def _prepare(around, work):
     """Write the positions of spheres that do not move."""
-    place_resting(around, work[1], work[2])
-    work[4][: around.resting[1]] = True
+    place_resting(around, work.positions, work.balls)
+    work.placed[: around.resting[1]] = True
 
 
 @njit(**FAST_INNER)
-def _world_is_clear(around, anchors, k, wanted, positions, mask):
+def _gap(around, mask, k, padded, wanted, positions, gaps, places):
+    """Return the distance of sphere or ball k from obstacles, or a lower bound of it that is not below ``wanted``.
+
+    ``gaps`` and ``places`` have the last distance that was computed, and where that was.
+    """
+    least = gaps[k] - distance(positions, k, places, k)
+    if least >= wanted:
+        return least
+    x, y, z = positions[k, 0], positions[k, 1], positions[k, 2]
+    gaps[k] = ball_distance(
+        around.numbers, around.integers, around.skipped[mask], x, y, z, padded[k], wanted + LOOK
+    )[0]
+    copy_to(places[k], positions[k])
+    return gaps[k]
+
+
+@njit(**FAST_INNER)
+def _world_is_clear(around, anchors, k, wanted, mask, work):
     """Check whether the spheres of one body are as far from obstacles as is wanted, or as the anchors have it."""
-    padded, skipped, numbers, integers, first = (
-        around.padded,
-        around.skipped,
-        around.numbers,
-        around.integers,
-        around.body_first,
-    )
-    gaps, places = anchors[0], anchors[1]
+    first, positions = around.body_first, work.positions
     for s in range(first[k], first[k + 1]):
-        x, y, z = positions[s, 0], positions[s, 1], positions[s, 2]
-        d = ball_distance(numbers, integers, skipped[mask], x, y, z, padded[s], wanted)[0]
-        if d < wanted and d < wanted_of(gaps, places, wanted, s, x, y, z)[0] - TIGHT:
-            return False
+        d = _gap(around, mask, s, around.padded, wanted, positions, work.sphere_gaps, work.sphere_places)
+        if d < wanted:
+            x, y, z = positions[s, 0], positions[s, 1], positions[s, 2]
+            if d < wanted_of(anchors[0], anchors[1], wanted, s, x, y, z)[0] - TIGHT:
+                return False
     return True
 
 
@@ -82,30 +131,24 @@ def _is_clear(tree, around, anchors, q, wanted, work):
 
     Balls around bodies first: of most bodies they are enough.
     """
-    node, centers, skipped, numbers, integers = (
-        around.node,
-        around.centers,
-        around.skipped,
-        around.numbers,
-        around.integers,
-    )
-    body_node, first, ball, body_mask, body_padded, pairs = (
-        around.body_node, around.body_first, around.body_ball, around.body_mask, around.body_padded, around.pairs,
+    node, centers, body_node, first, ball, body_mask, pairs = (
+        around.node, around.centers, around.body_node, around.body_first, around.body_ball, around.body_mask,
+        around.pairs,
     )  # fmt: skip
     resting, B = around.resting[1], body_node.shape[0]
-    frames, positions, balls, _, placed = work
+    frames, positions, balls, placed = work.frames, work.positions, work.balls, work.placed
     set_frames(tree, q, frames)
     place_spheres(body_node, ball, frames, balls, resting, B)
-    for k in range(resting, B):
-        placed[k] = False
+    placed[resting:] = False
+    for k in range(B - 1, resting - 1, -1):  # what is far from the base touches something most often
         mask = body_mask[k]
         if mask < 0:
             continue
-        x, y, z = balls[k, 0], balls[k, 1], balls[k, 2]
-        if ball_distance(numbers, integers, skipped[mask], x, y, z, body_padded[k], wanted)[0] < wanted:
+        gap = _gap(around, mask, k, around.body_padded, wanted, balls, work.ball_gaps, work.ball_places)
+        if gap < wanted:
             place_spheres(node, centers, frames, positions, first[k], first[k + 1])
             placed[k] = True
-            if not _world_is_clear(around, anchors, k, wanted, positions, mask):
+            if not _world_is_clear(around, anchors, k, wanted, mask, work):
                 return False
     for p in range(pairs.shape[0]):
         one, two = pairs[p, 0], pairs[p, 1]
@@ -133,7 +176,7 @@ def _looks(a, b):
 def _walk(tree, around, anchors, a, b, wanted, work, state, most):
     """Return the share of a line that is clear, by ``most`` checks at most; ``a`` is taken to be clear."""
     count = _looks(a, b)
-    q = work[3]
+    q = work.q
     for k in range(1, min(count, most) + 1):
         for i in range(a.shape[0]):
             q[i] = a[i] + (b[i] - a[i]) * k / count
@@ -176,7 +219,7 @@ def grow(tree, around, anchors, wanted, draws, nodes, parents, counts, work, sta
         tree, around, anchors, wanted: as ``kernel.improve`` takes them; of what is wanted, a distance (m).
         draws: random configurations (K, n).
         nodes, parents, counts: (2, N, n), (2, N), (2,); roots have themselves as parents.
-        work: frames (M, 12), positions (S, 3), balls (B, 3), q (n,), which bodies are placed (B,).
+        work: of ``work_of``, for these surroundings alone.
         state: next draw, whose turn it is, looks so far; where they meet: nodes of side 0 and 1, or -1.
         looks: see above.
     """

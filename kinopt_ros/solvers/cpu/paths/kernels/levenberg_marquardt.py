@@ -26,18 +26,29 @@ from kinopt_ros.solvers.cpu.paths.kernels.lm_step import (
     WANTED,
     damped_step,
 )
-from kinopt_ros.solvers.cpu.paths.kernels.nearness import add_nearness
+from kinopt_ros.solvers.cpu.paths.kernels.nearness import add_at_points, add_between
 from kinopt_ros.solvers.cpu.paths.kernels.nearness_cost import depth_cost
 from kinopt_ros.solvers.cpu.paths.kernels.spheres import COST, SLACK, place_resting, place_spheres, set_anchor
 from kinopt_ros.solvers.cpu.paths.kernels.tasks import FIRST, LAST, ROWS, WEIGHT, task_rows
 
 # Entries of ``state``.
-WEIGHT_NOW, DAMPING, OBJECTIVE, COSTS, CONSTRAINTS, SLACK_NOW, EXCESS, ITERATIONS, SINCE, STATUS, GOOD = (
-    range(11)
-)
-STATE = 11
+(
+    WEIGHT_NOW,
+    DAMPING,
+    OBJECTIVE,
+    COSTS,
+    CONSTRAINTS,
+    SLACK_NOW,
+    EXCESS,
+    ITERATIONS,
+    SINCE,
+    STATUS,
+    GOOD,
+    PAUSE_AT,
+) = range(12)
+STATE = 12
 # Values of STATUS.
-NEW, RUNNING, DONE, STUCK = range(4)
+NEW, RUNNING, DONE, STUCK, PAUSED = range(5)
 FIRST_DAMPING = 1e-5
 """First damping, relative to the weight of constraints."""
 FIRST_WEIGHT, GROWTH, LAST_WEIGHT = 3e4, 10.0, 1e9
@@ -49,6 +60,8 @@ HEAVY, HOPELESS = 1e7, -0.03
 """Weight of constraints from which on a path is given up if its slack is below the second number (m)."""
 QUITE_HEAVY, FAR_OFF = 1e6, -0.05
 """Smaller weight, at which only paths with still less slack (m) are given up."""
+NEARLY = -0.01
+"""Slack (m) from which on a path pauses before its constraints become heavier than ``PAUSE_AT`` says."""
 CLOSER_EVERY = 3
 """Steps after which distances at more places between points are looked at."""
 NOTHING = 1e-6
@@ -132,14 +145,30 @@ def _set_costs(x, cost, gradient, bend):
 
 @njit(**FAST_INNER)
 def _set_constraints(
-    tree, around, anchors, sticking, tasks, demand, x, frames, positions, kept, work, rows, found, g, D, E
+    tree,
+    around,
+    anchors,
+    sticking,
+    tasks,
+    demand,
+    x,
+    frames,
+    positions,
+    kept,
+    work,
+    rows,
+    found,
+    at_points,
+    g,
+    D,
+    E,
 ):
     """Compute C(x), half its gradient and its matrix; return C, the least slack of distances, the largest excess of
     tasks."""
     T, n = x.shape
-    g[:] = 0.0
-    D[:] = 0.0
-    E[:] = 0.0
+    g_points, D_points, sums = at_points
+    g_points[:] = 0.0
+    D_points[:] = 0.0
     found[COST], found[SLACK] = 0.0, np.inf
     for t in range(T):
         set_frames(tree, x[t], frames[t])
@@ -148,8 +177,8 @@ def _set_constraints(
             place_spheres(
                 around.node, around.centers, frames[t], positions[t], around.resting[0], around.node.shape[0]
             )
-        add_nearness(
-            tree, around, anchors, sticking, x, demand, frames, positions, kept, work, found, g, D, E
+        add_at_points(
+            tree, around, anchors, sticking, demand, frames, positions, kept, work, found, g_points, D_points
         )
     total, excess = found[COST], 0.0
     numbers, integers = tasks
@@ -164,10 +193,28 @@ def _set_constraints(
                     f = weight * jacobian[r, i]
                     if f == 0.0:
                         continue
-                    g[t, i] += f * errors[r]
+                    g_points[t, i] += f * errors[r]
                     for j in range(i, n):
-                        D[t, i, j] += f * jacobian[r, j]
-    return total, found[SLACK], excess
+                        D_points[t, i, j] += f * jacobian[r, j]
+    sums[0], sums[1], sums[2] = total, found[SLACK], excess
+    return _set_between(
+        tree, around, anchors, sticking, demand, x, positions, kept, work, found, at_points, g, D, E
+    )
+
+
+@njit(**FAST_INNER)
+def _set_between(
+    tree, around, anchors, sticking, demand, x, positions, kept, work, found, at_points, g, D, E
+):
+    """Do as ``_set_constraints`` of the same path just before; only what is between its points is computed anew."""
+    g_points, D_points, sums = at_points
+    copy_to(g, g_points)
+    copy_to(D, D_points)
+    E[:] = 0.0
+    found[COST], found[SLACK] = sums[0], sums[1]
+    if around.node.shape[0] > 0:
+        add_between(tree, around, anchors, sticking, x, demand, positions, kept, work, found, g, D, E)
+    return found[COST], found[SLACK], sums[2]
 
 
 @njit(**FAST_INNER)
@@ -222,12 +269,14 @@ def improve(
         kept: of ``nearness.py``.
         store: frames (T, M, 12), positions (T, S, 3), g (2, T, n), D, E (2, T, n, n), gradients of the costs (2, T, n),
             what velocities add (2, T, 5, n), matrix of ``banded.py``, its solution, a new path (T, n), ``work`` of
-            ``nearness.py``, jacobian (6, n) and ``work`` of ``tasks.py``, ``found`` of ``nearness.py``.
-        state: (11,), see its entries.
+            ``nearness.py``, jacobian (6, n) and ``work`` of ``tasks.py``, ``found`` of ``nearness.py``;
+            gradient (T, n), matrices (T, n, n) and cost, slack and excess (3,) at the points alone.
+        state: (12,), see its entries. ``PAUSE_AT`` is a weight of constraints, or 0: a path that holds nearly pauses
+            before a heavier one, for somebody to say what spheres stick out by.
         steps: how many steps at most; 0 only evaluates.
     """
     T, n = x.shape
-    frames, positions, g, D, E, gradient, bend, A, dx, new, work, rows, found = store
+    frames, positions, g, D, E, gradient, bend, A, dx, new, work, rows, found, at_points = store
     demand = (cost[0][WANTED], cost[0][ACCEPTED])
     now = 0
     if state[STATUS] == NEW or steps == 0:
@@ -249,13 +298,14 @@ def improve(
             work,
             rows,
             found,
+            at_points,
             g[now],
             D[now],
             E[now],
         )
         if _look_closer(kept, True):
-            state[CONSTRAINTS], state[SLACK_NOW], state[EXCESS] = _set_constraints(
-                tree, around, anchors, sticking, tasks, demand, x, frames, positions, kept, work, rows, found,
+            state[CONSTRAINTS], state[SLACK_NOW], state[EXCESS] = _set_between(
+                tree, around, anchors, sticking, demand, x, positions, kept, work, found, at_points,
                 g[now], D[now], E[now],
             )  # fmt: skip
         state[STATUS] = RUNNING
@@ -289,7 +339,7 @@ def improve(
             costs = _set_costs(new, cost, gradient[1 - now], bend[1 - now])
             constraints, slack, excess = _set_constraints(
                 tree, around, anchors, sticking, tasks, demand, new, frames, positions, kept, work, rows, found,
-                g[1 - now], D[1 - now], E[1 - now],
+                at_points, g[1 - now], D[1 - now], E[1 - now],
             )  # fmt: skip
             decrease = objective - (costs + mu * constraints)
             better = decrease > 0.0
@@ -303,11 +353,11 @@ def improve(
                 excess,
             )
             relative = decrease / max(objective, 1e-300)
-            # Now and then, and before a path counts as good: all has to be computed anew.
+            # Now and then, and before a path counts as good.
             seems_good = slack >= 0.0 and excess <= 0.0
             if (seems_good or state[SINCE] % CLOSER_EVERY == 0) and _look_closer(kept, False):
-                state[CONSTRAINTS], state[SLACK_NOW], state[EXCESS] = _set_constraints(
-                    tree, around, anchors, sticking, tasks, demand, x, frames, positions, kept, work, rows, found,
+                state[CONSTRAINTS], state[SLACK_NOW], state[EXCESS] = _set_between(
+                    tree, around, anchors, sticking, demand, x, positions, kept, work, found, at_points,
                     g[now], D[now], E[now],
                 )  # fmt: skip
             if decrease > 0.5 * expected:
@@ -328,12 +378,14 @@ def improve(
             state[SINCE] = 0
             if state[SLACK_NOW] < (HOPELESS if mu >= HEAVY else FAR_OFF if mu >= QUITE_HEAVY else -np.inf):
                 state[STATUS] = STUCK
+            elif 0.0 < state[PAUSE_AT] <= mu and state[SLACK_NOW] > NEARLY and state[EXCESS] <= 0.0:
+                state[STATUS] = PAUSED
             elif mu < LAST_WEIGHT:
                 state[WEIGHT_NOW] = min(mu * GROWTH, LAST_WEIGHT)
                 state[DAMPING] = FIRST_DAMPING
                 if better and _look_closer(kept, True):
-                    state[CONSTRAINTS], state[SLACK_NOW], state[EXCESS] = _set_constraints(
-                        tree, around, anchors, sticking, tasks, demand, x, frames, positions, kept, work, rows, found,
+                    state[CONSTRAINTS], state[SLACK_NOW], state[EXCESS] = _set_between(
+                        tree, around, anchors, sticking, demand, x, positions, kept, work, found, at_points,
                         g[now], D[now], E[now],
                     )  # fmt: skip
             elif relative < FINISHED:

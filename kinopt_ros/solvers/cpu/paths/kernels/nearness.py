@@ -10,7 +10,8 @@ away near it: of spheres and obstacles what is wanted grows by ``RAMP`` per metr
 they have there. Spheres contain the shapes, so that tight places would be refused otherwise.
 
 Distances that were computed are kept with where the sphere was, and spare computing them again as long as the sphere
-has not moved so far that they could matter.
+has not moved so far that they could matter. Between points it is the place looked at before, and the next point, that
+tell.
 
 The matrix of all rows of spheres on one node is a 6 x 6 matrix of wrenches; sums over the nodes below a joint give the
 joint's entries, as composite bodies give those of a mass matrix (R. Featherstone, "Rigid Body Dynamics Algorithms",
@@ -29,12 +30,13 @@ from kinopt_ros.solvers.cpu.paths.kernels.spheres import (
     SLACK,
     TIGHT,
     balls_apart,
+    distance,
     place_spheres,
     wanted_of,
 )
 
-LOOK = 0.1
-"""Distance beyond what matters up to which distances are exact, m."""
+LOOK = 0.3
+"""Distance beyond what matters up to which distances are exact, m: the farther, the longer they spare others."""
 SWEEP = 1.5
 """Movement, in radii of theirs, from which on spheres are checked between points."""
 MOST_BETWEEN = 16
@@ -194,40 +196,31 @@ def self_rows(tree, around, floor, less, gap, frames, positions, wanted, accepte
 
 
 @njit(**FAST_ALLOCATING)
-def add_nearness(tree, around, anchors, sticking, x, demand, frames, positions, kept, work, found, g, D, E):
-    """Add the cost of a path's nearness, with its derivatives.
+def add_at_points(tree, around, anchors, sticking, demand, frames, positions, kept, work, found, g, D):
+    """Add the cost of nearness at the points of a path, with its derivatives.
 
     Args:
         tree, around: of ``MovingTree`` and ``Surroundings``.
         anchors: gaps (A, S) and places (A, S, 3) of spheres, floors (S, S) of pairs.
         sticking: of ``sphere_slack.py``: by how much spheres (T, S) and those of pairs (T, P) are nearer than shapes,
             and what will do for pairs (T, P) as anchors have no more.
-        x: the path (T, n).
         demand: wanted and accepted distance, m.
         frames, positions: (T, M, 12), (T, S, 3), of the path.
-        kept: distances (T, S), and where the spheres were (T, S, 3), updated; in how many parts intervals between
-            points are looked at (T,), and in how many they ought to be, which is set. That the first do not change by
-            themselves keeps the cost continuous.
-        work: row (n,), q (n,), frames (M, 12), positions (S, 3), balls (B, 3), bounds (T, S) and (S,), pushed (M,), all
-            False, f (M, 6), W (M, 6, 6), screws (M, 6), slope (n,), H (n, n).
+        kept: distances (T, S), and where the spheres were (T, S, 3), updated; and what ``add_between`` has.
+        work: row (n,), q (n,), frames (M, 12), positions (S, 3), balls (B, 3), bounds (T, S), which are set to lower
+            bounds of distances, and (S,), pushed (M,), all False, f (M, 6), W (M, 6, 6), screws (M, 6), slope (n,),
+            H (n, n).
         found: cost, least slack against the demand; updated.
-        g, D, E: gradient (T, n), blocks of points (T, n, n), upper halves, and of neighbours (T, n, n); added to.
-            Points count equally, and all together as much as one.
+        g, D: gradient (T, n), blocks of points (T, n, n), upper halves; added to. Points count equally, and all
+            together as much as one.
     """
     parent, _, turns, column, multiplier, _ = tree
-    node, centers, radii, mask, resting = (
-        around.node,
-        around.centers,
-        around.radii,
-        around.mask,
-        around.resting[0],
-    )
+    mask, resting = around.mask, around.resting[0]
     gaps, places, floor = anchors
-    distances, were, looks, wished = kept
-    row, q, between, middle, balls, bound, known, pushed, f, W, screws, slope, H = work
+    distances, were = kept[0], kept[1]
+    row, _, _, _, balls, bound, known, pushed, f, W, screws, slope, H = work
     less, pair_less, pair_gap = sticking
-    T, S, n = x.shape[0], radii.shape[0], x.shape[1]
-    less_between = np.empty(S)
+    T, S, n = positions.shape[0], positions.shape[1], g.shape[1]
     wanted, accepted, weight = demand[0], demand[1], 1.0 / T
     before_all = found[COST]
     found[COST] = 0.0
@@ -271,6 +264,28 @@ def add_nearness(tree, around, anchors, sticking, x, demand, frames, positions, 
             g[t, i] += weight * slope[i]
             for j in range(i, n):
                 D[t, i, j] += weight * H[i, j]
+    found[COST] = before_all + weight * found[COST]
+
+
+@njit(**FAST_ALLOCATING)
+def add_between(tree, around, anchors, sticking, x, demand, positions, kept, work, found, g, D, E):
+    """Add the cost of nearness between the points of a path (T, n), with its derivatives, after ``add_at_points``.
+
+    Args: as there. ``kept`` has in how many parts intervals between points are looked at (T,), and in how many they
+    ought to be, which is set. That the first do not change by themselves keeps the cost continuous. E (T, n, n) are
+    blocks of neighbours; added to.
+    """
+    parent, _, turns, column, multiplier, _ = tree
+    node, centers, radii, resting = around.node, around.centers, around.radii, around.resting[0]
+    gaps, places = anchors[0], anchors[1]
+    looks, wished = kept[2], kept[3]
+    _, q, between, middle, _, bound, known, pushed, f, W, screws, slope, H = work
+    less = sticking[0]
+    T, S, n = x.shape[0], radii.shape[0], x.shape[1]
+    less_between = np.empty(S)
+    wanted, accepted, weight = demand[0], demand[1], 1.0 / T
+    before_all = found[COST]
+    found[COST] = 0.0
     for t in range(T - 1):
         wished[t] = 1
         for s in range(resting, S):
@@ -285,7 +300,8 @@ def add_nearness(tree, around, anchors, sticking, x, demand, frames, positions, 
             way = np.sqrt(square)
             left = bound[t, s] + bound[t + 1, s] - way + less[t, s] + less[t + 1, s]
             if left < 2.0 * accepted:
-                known[s] = -np.inf
+                known[s] = bound[t, s]
+                copy_to(middle[s], positions[t, s])
                 wished[t] = max(wished[t], min(int(np.ceil(way / far)), MOST_BETWEEN))
         if wished[t] == 1:
             continue
@@ -295,10 +311,15 @@ def add_nearness(tree, around, anchors, sticking, x, demand, frames, positions, 
             for i in range(n):
                 q[i] = before * x[t, i] + after * x[t + 1, i]
             set_frames(tree, q, between)
-            place_spheres(node, centers, between, middle, resting, S)
             for s in range(resting, S):
                 if known[s] < np.inf:
-                    known[s] = -np.inf
+                    a, b, c = middle[s, 0], middle[s, 1], middle[s, 2]
+                    place_spheres(node, centers, between, middle, s, s + 1)
+                    dx, dy, dz = middle[s, 0] - a, middle[s, 1] - b, middle[s, 2] - c
+                    known[s] = max(
+                        known[s] - np.sqrt(dx * dx + dy * dy + dz * dz),
+                        bound[t + 1, s] - distance(middle, s, positions[t + 1], s),
+                    )
                     less_between[s] = before * less[t, s] + after * less[t + 1, s]
             world_rows(
                 around, gaps, places, less_between, wanted, accepted, middle, known, found, pushed, f, W

@@ -21,7 +21,7 @@ from kinopt_ros.solvers.cpu.paths.kernels.spheres import (
 def depth_cost(tree, around, anchors, sticking, path, demand, work, found):
     """Compute the mean over a path's points of the squared distances that are missing, without places between points.
 
-    ``sticking`` as for ``add_nearness``, but of one point, for all.
+    ``sticking`` as for ``add_at_points``, but of one point, for all.
     """
     node, centers, mask, resting = around.node, around.centers, around.mask, around.resting[0]
     gaps, places, floor = anchors

@@ -73,7 +73,7 @@ def test_clear_is_what_no_sphere_contradicts(panda: RobotModel, problem_of: Call
     nearness_cost.sphere_distances(*arrays, path, 0.5, workspace(1, 7, M, S, B), gaps, obstacle, pair_gaps)
     expected = (gaps >= wanted - TIGHT).all(axis=1) & (pair_gaps >= wanted).all(axis=1)
     nowhere = np.full((1, S), np.inf), np.zeros((1, S, 3)), np.full((S, S), np.inf)
-    work = np.empty((M, 12)), np.empty((S, 3)), np.empty((B, 3)), np.empty(7), np.empty(B, dtype=np.bool_)
+    work = connect.work_of(7, M, S, B)
     found = []
     for q in path:  # a tree of one node, which does not move: one look
         nodes, parents = np.empty((2, 4, 7)), np.zeros((2, 4), dtype=np.int64)
