@@ -14,7 +14,7 @@ from action_msgs.msg import GoalStatus
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from kinopt_ros.robot.moveit_controllers import GRIPPER, PARALLEL_GRIPPER, ControllerEntry, entry_of
-from kinopt_ros.ros.motion.controller_kinds import NoControllerError, TrajectoryFollower, kind_of
+from kinopt_ros.ros.motion.controller_kinds import NoControllerError, kind_of
 
 SUCCEEDED, ABORTED, CANCELED = (
     GoalStatus.STATUS_SUCCEEDED,
@@ -100,7 +100,7 @@ def test_a_controller_of_a_type_that_nobody_knows() -> None:
 
 def test_what_a_controller_says_is_cut() -> None:
     """A megabyte of it stood in the result of a goal, and in the log."""
-    said = TrajectoryFollower().failure(
+    said = kind_of("arm", ControllerEntry()).failure(
         ABORTED, SimpleNamespace(error_code=-4, error_string="far off " * 100_000)
     )
     assert "far off" in said
