@@ -18,6 +18,8 @@ _WEIGHTS = (32.0, 1e5, 5.0)
 """Weights of the logarithm of time against the barrier: first, last, growth. The last leaves about 0.1 % of the
 time."""
 _MOST_STEPS = 50
+_LANES = 4
+"""Numbers of float64 in a vector of the processor, of most of them."""
 _LATER = 0.4
 """Part of the time of a moving start by which a prolonged motion is as slow as it gets."""
 _GROWTH = 1.12
@@ -105,10 +107,11 @@ class TimeLaw:
         fails."""
         from kinopt_ros.trajectory.kernels.speed_up import speed_up
 
+        pieces, limits = _in_lanes(self.curve.pieces, self.limits)
         lam, worst, _ = speed_up(
             self.curve.breaks,
-            self.curve.pieces,
-            self.limits,
+            pieces,
+            limits,
             self.share,
             self.grid.at_knot,
             self.grid.in_cell,
@@ -163,6 +166,20 @@ class TimeLaw:
         # What the acceleration is inside of a cell depends on both its ends.
         factor[1:, 1] = np.minimum(factor[1:, 1], factor[:-1, 1])
         self.share *= factor
+
+
+def _in_lanes(
+    pieces: Annotated[Float64, "k n 6"], limits: Annotated[Float64, "3 n"]
+) -> tuple[Annotated[Float64, "k m 6"], Annotated[Float64, "3 m"]]:
+    """Add joints that stand and have no limits, until vectors of the processor are full: they take no part, and loops
+    have no rest."""
+    more = -len(limits[0]) % _LANES
+    if not more:
+        return pieces, limits
+    standing = np.zeros((len(pieces), more, pieces.shape[2]))
+    return np.concatenate([pieces, standing], axis=1), np.concatenate(
+        [limits, np.full((3, more), np.inf)], axis=1
+    )
 
 
 def slowed(law: TimeLaw, stretch: Annotated[Float64, "K"]) -> TimeLaw:
