@@ -7,6 +7,8 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+_END = 0
+"""What ends the thread that listens to signals: no number of one."""
 INTERRUPTED = 130
 """Exit status after Ctrl-C, as shells have it."""
 
@@ -50,12 +52,15 @@ def heard_at_once(hear: Callable[[], None], *signals: int) -> Iterator[None]:
 
     Python calls handlers on its main thread when that comes back to Python: ROS waits for messages for up to a second
     before. To be used on the main thread. Afterwards the signals do nothing, until somebody sets other handlers.
+
+    The function must not raise: the thread would hear nothing any more. A forked process must not go on with this one's
+    handlers: its signals would be heard here.
     """
     read, write = os.pipe()
     os.set_blocking(write, False)
 
     def listen() -> None:
-        while numbers := os.read(read, 64):
+        while not set(numbers := os.read(read, 64)) & {_END}:
             if not set(numbers).isdisjoint(signals):
                 hear()
 
@@ -68,8 +73,10 @@ def heard_at_once(hear: Callable[[], None], *signals: int) -> Iterator[None]:
         yield
     finally:
         signal.set_wakeup_fd(before)
-        os.close(write)
+        os.set_blocking(write, True)
+        os.write(write, bytes([_END]))
         thread.join()
+        os.close(write)
         os.close(read)
 
 

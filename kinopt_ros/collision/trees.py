@@ -105,9 +105,8 @@ def item_tree(
     """Return a tree of items (n x columns): header, with ``extra`` in it, boxes of nodes, items in their order."""
     count = len(items)
     levels = int(np.ceil(np.log2(count / per_leaf))) if count > per_leaf else 0
-    order = median_order(
-        np.array(centres, order="C"), levels
-    )  # a copy: one type, whether it is read-only or not
+    # A copy: to numba an array that is read-only is of another type, compiled for anew.
+    order = median_order(np.array(centres, order="C"), levels)
     items, low, high = items[order], low[order], high[order]
     starts = (np.arange(1 << levels) * count) >> levels
     columns = [np.minimum.reduceat(low, starts), np.maximum.reduceat(high, starts)]

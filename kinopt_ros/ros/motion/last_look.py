@@ -394,7 +394,7 @@ def check_is_at(
     variables: Sequence[int],
     what: str = "starts",
 ) -> None:
-    """Raise StartStateError unless the robot is where a motion starts; ``what`` it does there otherwise, for people."""
+    """Raise StartStateError unless the robot is where a motion starts, or ends: ``what`` is the sentence's verb."""
     index = list(variables)
     away = _away(robot, measured.q, q)[index]
     if away.size and away.max() > AWAY:

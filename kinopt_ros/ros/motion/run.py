@@ -611,7 +611,7 @@ class MotionRun:
                     f"no joint states came since a motion {what}: whether the robot stands is not known"
                 )
             elif stands:
-                sentence = f"the robot stands, but {REST_SECONDS:g} s after its motion {what} it is not said to be over"
+                sentence = f"the robot stands, but its motion, which {what}, is said to go on after {REST_SECONDS:g} s"
             else:
                 sentence = f"the robot still moves {REST_SECONDS:g} s after its motion {what}"
             self._context.node.get_logger().error(sentence)

@@ -74,7 +74,7 @@ class GuardedExecutor(SingleThreadedExecutor):
         guard.trigger = trigger_from_elsewhere
 
     def interrupt(self) -> None:
-        """Let nobody wait in ``spin_once`` any more, until ``go_on``. On any thread, and in signal handlers."""
+        """Let nobody wait in ``spin_once`` any more, until ``go_on``. On any thread."""
         self._interrupted = True
         self.wake()
 

@@ -184,13 +184,19 @@ class _Path:
 
     def running(self) -> bool:
         """Whether there is more to do."""
-        status = self._state[levenberg_marquardt.STATUS]
-        return bool(
-            status in (levenberg_marquardt.NEW, levenberg_marquardt.RUNNING) and self.iterations < MOST_STEPS
+        ended = self._state[levenberg_marquardt.STATUS] in (
+            levenberg_marquardt.DONE,
+            levenberg_marquardt.STUCK,
         )
+        return not ended and self.iterations < MOST_STEPS
 
     def improve(self) -> None:
         """Make steps for about ``PIECE``, at least one."""
+        if self._state[levenberg_marquardt.STATUS] == levenberg_marquardt.PAUSED:
+            # Little is missing: to go around what spheres stick out by would make the path longer.
+            self._look_at_shapes()
+            self._looks, self._slack = 0, -np.inf  # it was none of those at the end
+            self._go_on()
         begin = time.perf_counter()
         self._call(self._steps)
         taken = time.perf_counter() - begin
@@ -207,18 +213,20 @@ class _Path:
             self._look_at_shapes()
 
     def look_again(self) -> None:
-        """At the end, or once where little is missing, let the path go on with corrections of the spheres
-        (``sphere_slack.py``), as these may have been misleading: to go around them would make it longer."""
-        state = self._state
-        paused = state[levenberg_marquardt.STATUS] == levenberg_marquardt.PAUSED
+        """At the end, let the path go on with corrections of the spheres (``sphere_slack.py``) if these may have been
+        misleading."""
         missing = self._accepted - self.clearance
         may = self._spheres and self._looks < LOOKS and self.iterations < MOST_STEPS
         if not may or missing > TOO_DEEP or not (self._rough or missing > 0.0):
             return
         before = self._slack
         self._look_at_shapes()
-        if not paused and (self._slack >= 0.0 or self._slack < PROGRESS * before):
-            return
+        if self._slack < 0.0 and self._slack >= PROGRESS * before:
+            self._go_on()
+
+    def _go_on(self) -> None:
+        """Begin anew from the path as it is."""
+        state = self._state
         state[levenberg_marquardt.STATUS] = levenberg_marquardt.NEW
         state[levenberg_marquardt.WEIGHT_NOW] = max(state[levenberg_marquardt.WEIGHT_NOW], AGAIN_WEIGHT)
         state[levenberg_marquardt.DAMPING] = levenberg_marquardt.FIRST_DAMPING

@@ -27,6 +27,8 @@ from kinopt_ros.problems.trajectory import (
 )
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.scene.scene import EMPTY_SCENE
+from kinopt_ros.solvers.cpu.paths import optimize
+from kinopt_ros.solvers.cpu.paths.kernels import levenberg_marquardt
 from kinopt_ros.solvers.cpu.paths.optimize import optimize_paths, path_scores
 from kinopt_ros.solvers.paths import PathRequest, Progress
 from kinopt_ros.verification.collision import check_collisions
@@ -232,6 +234,30 @@ def test_the_report_is_told_and_can_stop(panda: RobotModel, problem_of: Callable
     assert found.clearance[0] < 0.0
     np.testing.assert_array_equal(found.paths[1], paths[1])
     assert found.iterations[1] == 0
+
+
+def test_a_path_that_is_cut_short_as_it_pauses_says_so(
+    panda: RobotModel, problem_of: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever goes on with it pauses no more."""
+    paused: list[bool] = []
+    told = optimize._Path.progress
+
+    def progress(self: optimize._Path, stage: str) -> Progress:
+        paused.append(bool(self._state[levenberg_marquardt.STATUS] == levenberg_marquardt.PAUSED))
+        return told(self, stage)
+
+    monkeypatch.setattr(optimize._Path, "progress", progress)
+    rng, pauses = np.random.default_rng(0), 0
+    for _ in range(20):
+        places = rng.uniform((0.3, -0.6, 0.1), (0.8, 0.6, 0.7), (5, 3)).tolist()
+        scene = scene_of(*((Box(0.12, 0.12, 0.12), (x, y, z)) for x, y, z in places))
+        problem, asked = problem_of(LEFT, RIGHT, scene=scene), request(line(LEFT, RIGHT))
+        cut = optimize_paths(panda, problem, asked, lambda progress: not paused[-1])
+        assert cut.stopped.tolist() == [paused[-1]]
+        pauses += paused[-1]
+        assert not optimize_paths(panda, problem, asked, lambda progress: True).stopped.any()
+    assert pauses
 
 
 def test_the_deadline_is_kept(panda: RobotModel, problem_of: Callable) -> None:

@@ -68,7 +68,9 @@ def test_clear_is_what_no_sphere_contradicts(panda: RobotModel, problem_of: Call
     S, P, B, M = len(around.radii), len(around.pairs), len(around.body_node), len(model.tree.parent)
     rng = np.random.default_rng(0)
     low, high = panda.limits.lower[:7], panda.limits.upper[:7]
-    path = rng.uniform(low, high, (300, 7))
+    # Small steps, too: distances of before spare others.
+    steps = np.cumsum(rng.normal(scale=0.03, size=(10, 30, 7)), axis=1)
+    path = np.clip(rng.uniform(low, high, (10, 1, 7)) + steps, low, high).reshape(-1, 7)
     gaps, obstacle, pair_gaps = np.empty((300, S)), np.empty((300, S), dtype=np.int64), np.empty((300, P))
     nearness_cost.sphere_distances(*arrays, path, 0.5, workspace(1, 7, M, S, B), gaps, obstacle, pair_gaps)
     expected = (gaps >= wanted - TIGHT).all(axis=1) & (pair_gaps >= wanted).all(axis=1)
