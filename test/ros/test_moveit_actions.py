@@ -76,7 +76,7 @@ def test_a_joint_goal(moving: Moving) -> None:
     assert result.error_code.val == result.error_code.SUCCESS
     np.testing.assert_allclose(moving.at()[:7], list(goal.values()), atol=1e-4)
     assert result.planned_trajectory.joint_trajectory.points
-    assert sent.feedback == ["PLANNING", "MONITOR", "IDLE"]
+    assert sent.told() == ["PLANNING", "MONITOR", "IDLE"]
     kept_limits(moving)
 
 
@@ -93,7 +93,7 @@ def test_planning_alone_moves_nothing(moving: Moving) -> None:
     status, result = sent.result()
     assert status == SUCCEEDED, result.error_code.message
     assert result.planned_trajectory.joint_trajectory.points
-    assert sent.feedback == ["PLANNING", "IDLE"]
+    assert sent.told() == ["PLANNING", "IDLE"]
     np.testing.assert_allclose(moving.at(), before, rtol=0.0, atol=STOOD)
 
 
@@ -113,7 +113,7 @@ def test_a_cartesian_path(moving: Moving) -> None:
     status, result = sent.result()
     assert status == SUCCEEDED, result.error_code.message
     np.testing.assert_allclose(moving.tip()[:3, 3], matrices_from_poses([down])[0][:3, 3], atol=1e-3)
-    assert sent.feedback == ["MONITOR", "IDLE"]
+    assert sent.told() == ["MONITOR", "IDLE"]
     kept_limits(moving)
 
 
@@ -617,7 +617,7 @@ def test_a_sequence_is_done_and_can_be_cancelled(moving: Moving) -> None:
     sent = moving.send(action, kind.Goal(request=sequence(moving, *goals)))
     status, result = sent.result()
     assert status == SUCCEEDED, result.response.error_code.message
-    assert sent.feedback == ["PLANNING", "MONITOR", "MONITOR", "MONITOR", "IDLE"]
+    assert sent.told() == ["PLANNING", "MONITOR", "MONITOR", "MONITOR", "IDLE"]
     np.testing.assert_allclose(moving.at()[[0, 7]], [0.3, 0.012], atol=1e-4)
     kept_limits(moving)
     sent = moving.send(action, kind.Goal(request=sequence(moving, {"panda_joint1": 1.5}, {})))

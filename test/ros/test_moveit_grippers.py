@@ -145,7 +145,7 @@ def test_a_goal_of_the_gripper_becomes_a_command(gripping: Gripping) -> None:
     sent = gripping.send(gripping.move, gripping.hand_goal(HALF))
     status, result = sent.result()
     assert status == SUCCEEDED, result.error_code.message
-    assert sent.feedback == ["PLANNING", "MONITOR", "IDLE"]
+    assert sent.told() == ["PLANNING", "MONITOR", "IDLE"]
     assert gripping.told() == pytest.approx(HALF)
     assert gripping.finger == pytest.approx(HALF, abs=1e-6)
     np.testing.assert_allclose(gripping.at()[:7], before[:7], rtol=0.0, atol=STOOD)

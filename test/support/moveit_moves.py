@@ -164,6 +164,11 @@ class Sent:
         answer = self._result.result()
         return answer.status, answer.result
 
+    def told(self) -> list[str]:
+        """Return the feedback of a goal that is over. It comes by another way than the result, and may come after it."""
+        self._moving.client.spin_until(lambda: self.feedback[-1:] == ["IDLE"], PATIENCE)
+        return self.feedback
+
     def cancel(self) -> tuple[int, Any]:
         self.handle.cancel_goal_async()
         return self.result()
