@@ -165,7 +165,7 @@ class Sent:
         return answer.status, answer.result
 
     def told(self) -> list[str]:
-        """Return the feedback of a goal that is over. It comes by another way than the result, and may come after it."""
+        """Return the feedback of a goal that is over: it comes by another way than the result, and may come later."""
         self._moving.client.spin_until(lambda: self.feedback[-1:] == ["IDLE"], PATIENCE)
         return self.feedback
 
