@@ -114,8 +114,8 @@ def process(
         yield running
         _nodes.pop("kinopt", None)
         assert running.running, f"the node died, {_state(running)}:\n{running.log_text()}"
-        assert "internal error" not in running.log_text(), running.log_text()
         assert running.stop() == 0, running.log_text()
+        assert "internal error" not in running.log_text(), running.log_text()  # said at its end, too
 
 
 @pytest.fixture(scope="module")

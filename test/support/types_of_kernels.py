@@ -7,7 +7,6 @@ both, and a request, or the watch of a motion, that comes with the other one wai
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 PACKAGE = "kinopt_ros"
@@ -33,18 +32,15 @@ def entry_points() -> set[str]:
     }
 
 
-def _functions() -> Iterator[Any]:
+def _functions() -> set[Any]:
     if "numba" not in sys.modules:
-        return
+        return set()
     from numba.core.dispatcher import Dispatcher
 
-    seen = set()
-    for name, module in list(sys.modules.items()):
-        if name.partition(".")[0] == PACKAGE:
-            for value in list(vars(module).values()):
-                if isinstance(value, Dispatcher) and id(value) not in seen:
-                    seen.add(id(value))
-                    yield value
+    modules = [module for name, module in list(sys.modules.items()) if name.partition(".")[0] == PACKAGE]
+    return {
+        value for module in modules for value in list(vars(module).values()) if isinstance(value, Dispatcher)
+    }
 
 
 def _writable(signature: Any) -> str:
