@@ -54,6 +54,8 @@ class Context:
     """What MoveIt's moveit_controllers.yaml says, by controller."""
     sets_back: Callable[[], bool] = lambda: False
     """Tells whether a controller begins what replaces a motion where the robot is measured (``motion/set_back.py``)."""
+    clock: Callable[[], int] | None = None
+    """The time that motions are in, ns; None: that of the node."""
     gate: Gate = field(default_factory=Gate)
     remembered: _Remembered = field(default_factory=_Remembered)
 
@@ -62,6 +64,10 @@ class Context:
         """The robot in service; KinoptError if there is none, or the node is not active."""
         self.gate.check()
         return self.loader.loaded
+
+    def now(self) -> int:
+        """Return the time that motions are in, ns."""
+        return int(self.node.get_clock().now().nanoseconds) if self.clock is None else self.clock()
 
     def trouble(self, solver: str) -> str | None:
         """Return why a solver cannot be used for the robot in service; None if it can, or if there is no robot."""

@@ -45,6 +45,7 @@ from kinopt_ros.ros.robot.description import NAMING, Description, check_names
 from kinopt_ros.ros.robot.frames import Frames
 from kinopt_ros.ros.robot.joint_states import JointStates
 from kinopt_ros.ros.robot.loader import RobotLoader
+from kinopt_ros.ros.robot.motion_clock import MotionClock
 from kinopt_ros.ros.robot.parameter_services import careful
 from kinopt_ros.ros.robot.state_watch import StateWatch
 from kinopt_ros.ros.robot.waiting_for_robot import WaitingForRobot
@@ -93,6 +94,9 @@ class KinoptNode(ManagedNode):
         self._reports = self.create_publisher(MotionReport, "~/report", 100)
         scene = SceneHolder(self._report_scene)
         self._loader = RobotLoader(self._report_loading, scene.serve)
+        self._motion_clock = MotionClock(
+            lambda: int(self.get_clock().now().nanoseconds), self._time_is_simulated
+        )
         self._shared = Context(
             self,
             self._loader,
@@ -104,6 +108,7 @@ class KinoptNode(ManagedNode):
             kinematics=kinematics,
             controllers=controllers,
             sets_back=lambda: bool(self._set_back.sentence),
+            clock=self._motion_clock.now,
         )
         self._description = Description(self, self._loader, self._shared.scene, kinematics)
         self._records = FailureRecords(self, self._description)
@@ -284,13 +289,13 @@ class KinoptNode(ManagedNode):
         self._motions = MotionOutput(
             motions,
             LastLook(self._shared),
-            lambda: self.get_clock().now().nanoseconds,
+            self._shared.now,
             lambda: unheard(self._shared, motions),
             lambda message, robot: begin_of(
                 message,
                 robot,
                 self._shared.joint_states.of(robot),
-                self.get_clock().now().nanoseconds,
+                self._shared.now(),
                 self._shared.parameter("start_delay"),
                 self._motions.published,
             ),
@@ -298,7 +303,7 @@ class KinoptNode(ManagedNode):
                 message,
                 running,
                 self._shared.joint_states.of(running.robot),
-                self.get_clock().now().nanoseconds,
+                self._shared.now(),
             ),
         )
         self._controllers = Controllers(self._shared, self.urgent)
@@ -398,7 +403,7 @@ class KinoptNode(ManagedNode):
             self._marker_array,
             self._reports,
         )
-        states = StateWatch(context)
+        states = StateWatch(context, self._motion_clock)
         self._diagnostics = create_diagnostics(
             self,
             context,
@@ -419,7 +424,8 @@ class KinoptNode(ManagedNode):
     def _take_joint_state(self, message: Any) -> None:
         stamp = nanoseconds(message.header.stamp)
         try:
-            self._shared.joint_states.update(message, stamp, self.get_clock().now().nanoseconds)
+            now = self._motion_clock.heard(message.name[0] if message.name else "", stamp)
+            self._shared.joint_states.update(message, stamp, now)
         except InvalidStateError as error:
             self.get_logger().warning(f"joint_states: {error}", throttle_duration_sec=5.0)
 
@@ -465,8 +471,11 @@ class KinoptNode(ManagedNode):
         self._reports.publish(MotionReport(status=error_message(error)))
 
     def _simulated_time(self) -> int | None:
+        return self._shared.now() if self._time_is_simulated() else None
+
+    def _time_is_simulated(self) -> bool:
         clock: Any = self.get_clock()
-        return int(clock.now().nanoseconds) if clock.ros_time_is_active else None
+        return bool(clock.ros_time_is_active)
 
     def _report_scene(self, sentence: str) -> None:
         self.get_logger().warning(f"scene: {sentence}")

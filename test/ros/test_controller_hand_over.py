@@ -413,6 +413,11 @@ def test_the_end_of_the_node_does_not_wait_for_ever(
     assert f"the controller {ACTION} was told to stop, but has not said" in process.log_text()
 
 
+def named(number: int) -> Any:
+    """A goal in the answer to a cancel."""
+    return SimpleNamespace(goal_id=SimpleNamespace(uuid=[number]))
+
+
 class Pretended:
     """A hand-over whose controller says what a test wants."""
 
@@ -444,7 +449,7 @@ class Pretended:
 
         self.one._client = SimpleNamespace(send_goal_async=send)
         self.one._unanswered = lambda: SimpleNamespace(
-            goal_id=len(self.numbers),
+            goal_id=SimpleNamespace(uuid=[len(self.numbers)]),
             status=0,
             cancel_goal_async=lambda: self._future(self.unheard),
             get_result_async=lambda: SimpleNamespace(add_done_callback=self.results.append),
@@ -469,7 +474,7 @@ class Pretended:
 
     def answer_cancel(self, code: int, *goals: int) -> None:
         """The controller answers the newest cancel."""
-        answer = SimpleNamespace(return_code=code, goals_canceling=goals)
+        answer = SimpleNamespace(return_code=code, goals_canceling=[named(goal) for goal in goals])
         self.cancels[-1](SimpleNamespace(result=lambda: answer))
 
     def end(self) -> None:
@@ -564,12 +569,28 @@ def test_a_controller_that_refuses_to_stop_is_named_and_told_again() -> None:
     pretended.answer_cancel(1)
     assert pretended.logged == [f"the controller {ACTION} was told to stop: it refuses, with return code 1"]
     pretended.one.cancel()
-    pretended.answer_cancel(0, 1)
+    pretended.answer_cancel(0, 0)
     pretended.one.cancel()
     assert len(pretended.cancels) == 2  # it stops
     assert len(pretended.logged) == 1
     pretended.end()
     assert not pretended.one.moves
+
+
+def test_a_controller_that_stops_another_goal_does_not_stop_this_one() -> None:
+    """It was believed, and the robot went on to its goal."""
+    pretended = Pretended()
+    pretended.take()
+    pretended.one.cancel()
+    pretended.answer_cancel(0, 7)
+    assert pretended.logged == [
+        f"the controller {ACTION} was told to stop: it says that it stops, but names another goal"
+    ]
+    pretended.one.cancel()
+    assert len(pretended.cancels) == 2
+    pretended.answer_cancel(0, 7, 0)
+    pretended.one.cancel()
+    assert len(pretended.cancels) == 2
 
 
 def test_a_controller_that_has_taken_a_motion_unheard_is_told_to_stop() -> None:
@@ -581,7 +602,7 @@ def test_a_controller_that_has_taken_a_motion_unheard_is_told_to_stop() -> None:
     assert pretended.one.moves
     pretended.one.look()
     assert len(pretended.unheard) == 2
-    stops = SimpleNamespace(return_code=0, goals_canceling=[1])
+    stops = SimpleNamespace(return_code=0, goals_canceling=[named(0)])
     pretended.unheard[-1](SimpleNamespace(result=lambda: stops))
     pretended.one.look()
     assert len(pretended.unheard) == 2
@@ -601,7 +622,7 @@ def test_a_motion_that_its_controller_does_not_take_in_time_is_stopped() -> None
     assert "has not said within 5 s that it takes the motion" in pretended.logged[0]
     pretended.take()  # now
     assert len(pretended.cancels) == 1
-    pretended.answer_cancel(0, 1)
+    pretended.answer_cancel(0, 0)
     pretended.end()
     assert not pretended.one.moves
     assert "as cancelled" in pretended.ended[0]
@@ -619,7 +640,7 @@ def test_a_controller_that_has_lost_a_cancel_or_refuses_it_is_told_until_it_stop
     pretended.answer_cancel(1)  # it refuses
     pretended.one.look()
     assert len(pretended.cancels) == 5
-    pretended.answer_cancel(0, 1)
+    pretended.answer_cancel(0, 0)
     pretended.one.look()
     assert len(pretended.cancels) == 5
     assert len(pretended.logged) == 1
@@ -661,7 +682,7 @@ def test_a_controller_that_says_that_it_stops_and_does_not_is_named() -> None:
     pretended = Pretended()
     pretended.take()
     pretended.one.cancel()
-    pretended.answer_cancel(0, 1)
+    pretended.answer_cancel(0, 0)
     for _ in range(LOOKS - 1):
         pretended.one.look()
     assert pretended.one.moves
@@ -751,11 +772,10 @@ def test_a_controller_that_refuses_at_once_holds_nobody_up() -> None:
         tell(False, "the controller refuses the motion")  # on this thread, while the motion is being sent
         return SimpleNamespace(cancel=lambda: None, over=True)
 
-    now = SimpleNamespace(nanoseconds=0)
     context: Any = SimpleNamespace(
         parameter=lambda name: "",
         statistics=SimpleNamespace(record=lambda *arguments: None),
-        node=SimpleNamespace(get_clock=lambda: SimpleNamespace(now=lambda: now)),
+        now=lambda: 0,
         joint_states=SimpleNamespace(
             of=lambda robot: SimpleNamespace(seen_velocity=np.zeros(1), age=np.zeros(1))
         ),

@@ -69,12 +69,12 @@ class World:
         self.said: list[str] = []
         self.again: list[bool] = []
         self.states = JointStates()
-        clock = SimpleNamespace(now=lambda: SimpleNamespace(nanoseconds=self._tick()))
         self.logged: list[str] = []
         quiet = SimpleNamespace(warning=self.logged.append, error=pytest.fail)
         self.loaded = SimpleNamespace(model=robot)
         context: Any = SimpleNamespace(
-            node=SimpleNamespace(get_clock=lambda: clock, get_logger=lambda: quiet),
+            node=SimpleNamespace(get_logger=lambda: quiet),
+            now=self._tick,
             loaded=self.loaded,
             parameter=PARAMETERS.__getitem__,
             joint_states=self.states,

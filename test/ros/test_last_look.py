@@ -97,9 +97,9 @@ class World:
         self.reports: list[Any] = []
         self.published: tuple[Published, ...] = ()
         self.at = START.copy()
-        clock = SimpleNamespace(now=lambda: SimpleNamespace(nanoseconds=NOW[0]))
         quiet = SimpleNamespace(warning=lambda text, **options: None, error=pytest.fail)
-        self.node: Any = SimpleNamespace(get_clock=lambda: clock, get_logger=lambda: quiet)
+        self.node: Any = SimpleNamespace(get_logger=lambda: quiet)
+        self.now = lambda: NOW[0]
         self.frames = SimpleNamespace(T_link_frame=lambda robot, base, frame, q: np.eye(4))
         self.is_at(START)
         self.scene.of(robot)

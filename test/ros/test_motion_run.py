@@ -80,7 +80,7 @@ class World:
         self, controllers: dict[str, Any], step: float = 1e-3, words: tuple[str, ...] | None = WORDS
     ) -> None:
         """``words``: as ``ChosenControllers`` gets them."""
-        self.now = 10**15
+        self.at = 10**15
         self.controller_joints: list[str] = []
         self.arrival_tolerance = 0.1
         self._step = round(1e9 * step)
@@ -88,19 +88,17 @@ class World:
         self.scene: Any = None
         self.loaded: Any = SimpleNamespace(model=PANDA, pool=None)
         logger = SimpleNamespace(error=lambda text, **options: None, warning=lambda text, **options: None)
-        self.node: Any = SimpleNamespace(
-            get_clock=lambda: SimpleNamespace(now=self._look), get_logger=lambda: logger
-        )
+        self.node: Any = SimpleNamespace(get_logger=lambda: logger)
         names, position = list(PANDA.variable_names), PANDA.default_q.tolist()
         self.joint_states.update(SimpleNamespace(name=names, position=position, velocity=[]), 0, 0)
-        self.output = MotionOutput(None, Trusting(), lambda: self.now)
+        self.output = MotionOutput(None, Trusting(), lambda: self.at)
         context: Any = self
         self.chosen = ChosenControllers(controllers, words, context)
         self.run = MotionRun(context, self.output, self.chosen)
 
-    def _look(self) -> Any:
-        self.now += self._step
-        return SimpleNamespace(nanoseconds=self.now)
+    def now(self) -> int:
+        self.at += self._step
+        return self.at
 
     def parameter(self, name: str) -> Any:
         return {
@@ -373,9 +371,7 @@ class Publishing(World):
     def __init__(self) -> None:
         super().__init__({})
         self.messages: list[Any] = []
-        self.output = MotionOutput(
-            SimpleNamespace(publish=self.messages.append), Trusting(), lambda: self.now
-        )
+        self.output = MotionOutput(SimpleNamespace(publish=self.messages.append), Trusting(), lambda: self.at)
         context: Any = self
         self.run = MotionRun(context, self.output, None, judged=False)
 
@@ -413,7 +409,7 @@ def test_what_a_slow_controller_has_not_done_yet_is_left_of_a_motion() -> None:
     """What the motion should have done by now was not looked at, and the robot was still to go there."""
     world = Publishing()
     running = world.send()
-    world.now = round(running.start + 0.8 * (running.end - running.start))
+    world.at = round(running.start + 0.8 * (running.end - running.start))
     world.measured(along(running, 0.8))
     in_time = world.run._left(running).position[0, 0]
     world.measured(along(running, 0.3))
@@ -433,7 +429,7 @@ def test_a_published_motion_is_watched_as_long_as_its_robot_is_on_the_way(
     monkeypatch.setattr(run, "time", SimpleNamespace(monotonic=lambda: seconds[0]))
     world = Publishing()
     running = world.send()
-    world.now = running.end + 10**9
+    world.at = running.end + 10**9
     for share in (0.5, 0.6, 0.7):
         world.measured(along(running, share))
         seconds[0] += 0.9 * run.LAG_SECONDS
@@ -476,9 +472,9 @@ def test_a_goal_waits_for_the_end_of_a_published_motion_too() -> None:
     then was refused, as the robot was in a motion."""
     world = Publishing()
     running = world.send()
-    assert world.now < running.end
+    assert world.at < running.end
     assert world.run.wait_for_rest(ARM, 60.0) > 0.0
-    assert world.now >= running.end
+    assert world.at >= running.end
 
 
 def test_an_emergency_stop_is_not_followed_by_a_brake() -> None:

@@ -53,9 +53,9 @@ class World:
         self.scene = serving(PANDAS)
         self.joint_states = JointStates()
         self.loaded: Any = SimpleNamespace(model=PANDAS, pool=None)
-        clock = SimpleNamespace(now=lambda: SimpleNamespace(nanoseconds=NOW))
         quiet = SimpleNamespace(warning=lambda text, **options: None, error=pytest.fail)
-        self.node: Any = SimpleNamespace(get_clock=lambda: clock, get_logger=lambda: quiet)
+        self.node: Any = SimpleNamespace(get_logger=lambda: quiet)
+        self.now = lambda: NOW
         motion = trajectory_from_message(message)
         row = int(share * (len(motion.time) - 1))
         start = NOW - round(1e9 * float(motion.time[row]))

@@ -62,6 +62,7 @@ def test_motions_that_always_come_too_late_are_not_sent_and_that_is_said(
     quiet = SimpleNamespace(warning=lambda text, **options: None, error=print)
     context: Any = SimpleNamespace(
         node=SimpleNamespace(get_clock=lambda: SimpleNamespace(now=now), get_logger=lambda: quiet),
+        now=lambda: now().nanoseconds,
         loaded=SimpleNamespace(model=PANDA),
         parameter=PARAMETERS.__getitem__,
         group_name=lambda robot: "panda_arm",

@@ -71,9 +71,9 @@ class World:
         self.arm = SimulatedController(ARM, PANDA.default_q[:7])
         self.states = JointStates()
         log = SimpleNamespace(warning=self.logged.append, error=self.logged.append)
-        clock = SimpleNamespace(now=lambda: SimpleNamespace(nanoseconds=self.now))
         self.context: Any = SimpleNamespace(
-            node=SimpleNamespace(get_clock=lambda: clock, get_logger=lambda: log),
+            node=SimpleNamespace(get_logger=lambda: log),
+            now=lambda: self.now,
             parameter=PARAMETERS.__getitem__,
             joint_states=self.states,
             sets_back=lambda: False,

@@ -443,3 +443,35 @@ def test_a_process_that_sleeps_once_while_it_makes_a_stop_stops_hardly_later(
         found = judged(world, motion, ordered)
     assert found.acceleration <= ACCELERATION, world.said
     assert found.rest <= 0.4
+
+
+@pytest.mark.parametrize("order", ["emergency", "cancel"])
+@pytest.mark.parametrize("ahead", [0.06, 0.3, 1.0, 5.0, -0.3, -2.0])
+@pytest.mark.parametrize("plant", [Plant(), Plant(drive_lag=0.03)])
+def test_a_robot_stops_as_ever_after_the_nodes_clock_was_set(plant: Plant, ahead: float, order: str) -> None:
+    """The brake began where the motion would have been by the node's clock: 0.7 rad farther, into what it was for."""
+    world, motion = a_world(plant)
+    with world.own_time():
+        world.pass_ms(50)
+        running = world.move(motion)
+        world.pass_ms(400)
+        world.set_clock(round(1e9 * ahead))
+        world.pass_ms(100)
+        found = stopped(world, motion, running, order, 2000)
+    assert found.rest <= REST, (found, world.said)
+    assert found.acceleration <= ACCELERATION, (found, world.said)
+    assert found.travel <= 0.5, (found, world.said)
+    assert found.beyond <= BEYOND, (found, world.said)
+
+
+@pytest.mark.parametrize("order", ["emergency", "cancel"])
+def test_a_clock_that_is_far_behind_leads_no_robot_with_a_slider_on(order: str) -> None:
+    """Its joint states counted as unread for long, so that it might have gone on as commanded: 0.76 rad."""
+    world, motion = a_world(Plant(clock=-1000 * MS, speed_scaling=0.3))
+    with world.own_time():
+        world.pass_ms(1500)
+        running = world.move(motion)
+        world.pass_ms(1500)
+        found = stopped(world, motion, running, order, 2000)
+    assert found.rest <= REST, (found, world.said)
+    assert found.travel <= 0.2, (found, world.said)

@@ -27,8 +27,9 @@ from kinopt_ros.ros.motion import stop_watch
 from kinopt_ros.ros.motion.output import InactiveError, MotionOutput
 from kinopt_ros.ros.motion.published import begin_of
 from kinopt_ros.ros.motion.run import MotionRun
-from kinopt_ros.ros.robot import joint_states
+from kinopt_ros.ros.robot import joint_states, motion_clock
 from kinopt_ros.ros.robot.joint_states import JointStates
+from kinopt_ros.ros.robot.motion_clock import MotionClock
 from kinopt_ros.ros.topics.emergency_stop import EmergencyStop
 from kinopt_ros.status import Status
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
@@ -91,7 +92,9 @@ class VirtualTime:
 
     def modules(self) -> tuple[SimpleNamespace, SimpleNamespace]:
         """Return stand-ins for the modules ``time`` and ``threading``."""
-        time = SimpleNamespace(monotonic=lambda: self.now / 1e9, sleep=self.sleep)
+        time = SimpleNamespace(
+            monotonic=lambda: self.now / 1e9, monotonic_ns=lambda: self.now, sleep=self.sleep
+        )
         return time, SimpleNamespace(
             Thread=self.thread, Lock=threading.Lock, Event=lambda: VirtualEvent(self)
         )
@@ -191,7 +194,7 @@ class World:
             plant.speed_scaling,
             plant.from_desired,
         )
-        self._lost = 0
+        self._lost = self._set = 0
         self._repeats_from: int | None = None
         self._filtered = np.zeros(len(joints))
         """The velocity that the driver says, if it filters them."""
@@ -204,10 +207,11 @@ class World:
         self._truth: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
         self._recorded = BEGIN
         self._states = JointStates()
-        clock = SimpleNamespace(now=lambda: SimpleNamespace(nanoseconds=self.time.now))
+        self._clock = MotionClock(lambda: self.time.now + self._set, lambda: False)
         log = SimpleNamespace(warning=self.said.append, error=self.said.append, info=self.said.append)
         self.context: Any = SimpleNamespace(
-            node=SimpleNamespace(get_clock=lambda: clock, get_logger=lambda: log),
+            node=SimpleNamespace(get_logger=lambda: log),
+            now=self._clock.now,
             loaded=SimpleNamespace(model=robot),
             parameter=PARAMETERS.__getitem__,
             joint_states=self._states,
@@ -216,9 +220,9 @@ class World:
         self.output = MotionOutput(
             SimpleNamespace(publish=self._publish),
             Trusting(),
-            lambda: self.time.now,
+            self._clock.now,
             begin=lambda message, model: begin_of(
-                message, model, self._states.of(model), self.time.now, published=self.output.published
+                message, model, self._states.of(model), self._clock.now(), published=self.output.published
             ),
         )
         self.stop = EmergencyStop(
@@ -232,6 +236,7 @@ class World:
         time, threads = self.time.modules()
         with (
             patch.object(joint_states, "time", time),
+            patch.object(motion_clock, "time", time),
             patch.object(stop_watch, "time", time),
             patch.object(stop_watch, "threading", threads),
             patch.object(motion_run, "time", time),
@@ -288,6 +293,10 @@ class World:
         self.output.close(InactiveError("the node is not active"))
         if self.stop.stop_all("the deactivation", lasting=False):
             self.stop.watch()
+
+    def set_clock(self, ahead: int) -> None:
+        """Set the node's clock ahead by so many ns, and nobody else's."""
+        self._set += ahead
 
     def repeat_from(self, begin: int) -> None:
         """Have the driver repeat where the joints are at a time."""
@@ -358,8 +367,11 @@ class World:
                 velocity=velocity.tolist() if plant.velocities else [],
             )
             stamp = now + plant.clock if plant.stamps else NO_STAMP
-            self.time.at(self._state_there, lambda: self._states.update(message, stamp, self.time.now))
+            self.time.at(self._state_there, lambda: self._hear(message, stamp))
         self.time.at(now + plant.period, self._measure)
+
+    def _hear(self, message: JointState, stamp: int) -> None:
+        self._states.update(message, stamp, self._clock.heard(message.name[0], stamp))
 
     def _record(self) -> None:
         """Write down where the robot was until now."""

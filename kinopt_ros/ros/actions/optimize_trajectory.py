@@ -163,7 +163,7 @@ class _Goal(KeptGoal):
     def _is_moved(self) -> bool:
         """Whether a motion of this node is not over, as far as is seen."""
         context = self._action.context
-        now = int(context.node.get_clock().now().nanoseconds)
+        now = context.now()
         return any(
             one.runs_as_seen(context.joint_states.of(one.robot), now) for one in self._action.output.published
         )

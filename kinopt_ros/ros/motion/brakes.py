@@ -4,7 +4,6 @@ They are for a controller that goes there from wherever its joints are when the 
 its clock says.
 """
 
-from functools import partial
 from typing import Annotated
 
 import numpy as np
@@ -28,7 +27,7 @@ from kinopt_ros.ros.messages.conversions import trajectory_from_message, traject
 from kinopt_ros.ros.motion.drives import ALIKE, share_of
 from kinopt_ros.ros.motion.made_soon import made_soon
 from kinopt_ros.ros.motion.published import LATEST_BEGIN, LOOK_EVERY, Published
-from kinopt_ros.ros.robot.joint_states import FASTER, LATEST, RobotState
+from kinopt_ros.ros.robot.joint_states import FASTER, RobotState
 from kinopt_ros.ros.robot.parameters import MOST_DELAY
 from kinopt_ros.trajectory.braking import MotionState
 from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND, JointTrajectory
@@ -165,9 +164,9 @@ def brake_of(context: Context, running: Published) -> TrajectoryMessage:
 
     def brake_for(ahead: int) -> JointTrajectory:
         state = context.joint_states.of(robot).later(ahead)
-        return brake_in(context, setup, commanded, state, _now(context) + ahead)
+        return brake_in(context, setup, commanded, state, context.now() + ahead)
 
-    return trajectory_message(made_soon(brake_for, partial(_now, context)), robot.root_link)
+    return trajectory_message(made_soon(brake_for, context.now), robot.root_link)
 
 
 def brake_in(
@@ -193,10 +192,6 @@ def brake_in(
         return brake_where_it_stands(setup, commanded, state, now)
     states, times = _where(setup, commanded, state, now, context)
     return brake_from_any(setup, states, None if times is None else (commanded, *times), soon)
-
-
-def _now(context: Context) -> int:
-    return int(context.node.get_clock().now().nanoseconds)
 
 
 def _where(
@@ -228,7 +223,7 @@ def _where(
         between = (times[0], times[-1])
         at = _gone_on_in(setup, commanded, state, found[1], times, share)
     gone = found is None and not heard  # nobody knows whether it has come back
-    if gone or share != 1.0 or (lead <= LAG and (state.late[index] <= LATEST).all()):
+    if gone or share != 1.0 or (lead <= LAG and not state.may_lie_unread(index)):
         return at, between
     # Messages that lie unread for long may be older than is known: the motion may have gone on as commanded.
     if between is not None:

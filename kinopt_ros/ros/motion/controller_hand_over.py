@@ -345,7 +345,7 @@ class Execution:
                 return
             self._asked = False
             over = answer.return_code == CancelGoal.Response.ERROR_GOAL_TERMINATED
-            if over or answer.goals_canceling:
+            if over or self._is_named(answer):
                 self._stops = True
                 return
             if answer.return_code == CancelGoal.Response.ERROR_UNKNOWN_GOAL_ID:
@@ -357,10 +357,17 @@ class Execution:
                 )
                 return
             sentence = f"it refuses, with return code {answer.return_code}"
+            if answer.goals_canceling:
+                sentence = "it says that it stops, but names another goal"
         except Exception as error:  # nothing leaves a callback
             sentence = f"it gave no answer: {type(error).__name__}: {error}"
         if not self._done:
             self._refused(sentence)
+
+    def _is_named(self, answer: Any) -> bool:
+        """Check whether the answer to a cancel names this motion as one that is being stopped."""
+        own = bytes(self._unanswered.goal_id.uuid)
+        return any(bytes(goal.goal_id.uuid) == own for goal in answer.goals_canceling)
 
     def _answered_unheard(self, future: Any) -> None:
         """Read the answer to a cancel of a motion of which the controller has not said that it takes it."""
@@ -370,7 +377,7 @@ class Execution:
                 if answer is None or self._handle is not None or self._done:
                     return  # it was told again since
                 self._asked = False
-                self._stops = stops = bool(answer.goals_canceling)
+                self._stops = stops = self._is_named(answer)
                 self._unknown = 0 if stops else self._unknown + 1
                 if stops:
                     self._handle = self._unanswered

@@ -178,7 +178,7 @@ class LastLook:
         """
         if planned.goes_on or planned.scene is None:
             return ()
-        now = int(self._context.node.get_clock().now().nanoseconds)
+        now = self._context.now()
         return tuple(
             one
             for one in published
@@ -201,7 +201,7 @@ class LastLook:
         What was measured may be from before that motion, or from its middle.
         """
         robot = planned.loaded.model
-        now = int(self._context.node.get_clock().now().nanoseconds)
+        now = self._context.now()
         check_can_be_left(robot, motion.joint_names, published, now)
         for one in published:
             if not planned.goes_on and one.robot is robot:

@@ -662,4 +662,4 @@ class MotionRun:
         return stands(robot, self._context.joint_states.of(robot), variables)
 
     def _now(self) -> int:
-        return int(self._context.node.get_clock().now().nanoseconds)
+        return self._context.now()

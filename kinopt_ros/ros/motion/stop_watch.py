@@ -244,4 +244,4 @@ class StopWatch:
         return None if stop is None else goes_on_in(stop, setup, state, now, tolerance)
 
     def _now(self) -> int:
-        return int(self._context.node.get_clock().now().nanoseconds)
+        return self._context.now()

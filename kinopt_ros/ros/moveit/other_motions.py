@@ -26,7 +26,7 @@ class OtherMotions:
     def stand_still(self, state: JointState, group: str) -> None:
         """Complete the state from which a group is to move by the joints of other motions, at rest where they are."""
         robot = self._context.loaded.model
-        now = int(self._context.node.get_clock().now().nanoseconds)
+        now = self._context.now()
         joints = robot.group(self._context.group_name(robot, group)).joints
         own = set(one_variable_each(robot, [name for name in joints if robot.joint(name).is_active]))
         measured = self._context.joint_states.of(robot)

@@ -15,6 +15,7 @@ from kinopt_ros.errors import InvalidStateError, StaleStateError, quoted, shorte
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.turns import endless_variables
 from kinopt_ros.robot.xml_text import MAX_NAME_LENGTH
+from kinopt_ros.ros.robot.motion_clock import CLOCK_STEP, QUICKEST
 
 _MOST_NAMES = 10_000
 """Most joints remembered, of this robot and of others on the topic."""
@@ -27,6 +28,9 @@ FASTER = 2.0
 """Times its velocity limit that a joint may be measured to move."""
 _LATE = 0.05
 """By how much two messages without stamps may come closer together than they were sent, s."""
+_EQUALLY, _ANOTHER_CLOCK = 0.05, 1.0
+"""By how much messages may be later than the one before that come equally late, s; and for how long such ones have come
+when they are of another clock: they do not lie unread."""
 _UNEVEN = 0.005
 """By how much stamps may be closer together than what they are of was measured, s."""
 _HELD = 0.1
@@ -62,8 +66,6 @@ _ALIKE = 0.7, 1.4
 _SILENT_GAPS, _LEAST_SILENCE = 1.5, 0.015
 """How many times as long as the longest time between two messages lately nothing may come; and the least time, s,
 that counts as silence."""
-_QUICKEST, _CLOCK_STEP = 20.0, 0.1
-"""How many times as quick as the machine's time simulated time is at most, and its longest step, s."""
 UNREAD_SECONDS, _UNREAD_LOOK = 0.5, 5e-3
 """Time for which is waited for joint states that are too old, s, as newer ones may lie unread where a compiler has just
 held Python's lock; and the time between two looks."""
@@ -95,6 +97,8 @@ class _Reading(NamedTuple):
     """Time since the joint was first heard of, s, by stamps as far as there are some."""
     slowest: float
     """Longest time from a stamp to its arrival lately, s."""
+    alike: float
+    """Since when messages have come equally late, s."""
     gap: float
     """Longest usual time between two messages lately, s, _LONGEST_GAP at most; infinite after one."""
     ways: tuple[tuple[float, float], ...]
@@ -125,6 +129,7 @@ class _Reading(NamedTuple):
             speaks=velocity != 0.0,
             passed=0.0,
             slowest=late,
+            alike=received,
             gap=math.inf,
             ways=ways,
         )
@@ -168,6 +173,7 @@ class _Reading(NamedTuple):
             self.speaks or velocity != 0.0,
             now,
             max(late, self.slowest_at(received)),
+            self.alike if abs(_late(stamp, arrived) - self.late) <= _EQUALLY else received,
             self.gap_after(received),
             ways,
             swept,
@@ -327,6 +333,8 @@ class RobotState(Received):
     then. None: nobody knows."""
     ways: Sequence[tuple[float, tuple[tuple[float, float], ...]]] | None = None
     """A time of each, s, and earlier positions with theirs, the oldest first. None: nobody knows."""
+    alike: Annotated[Float64, "nq"] | None = None
+    """For how long joint states of each have come equally late, s. None: nobody knows."""
     elapsed: Annotated[Float64, "nq"] | None = None
     """Seconds since each was received, in simulated time, which motions are in; ``age`` goes on while that stands.
     None: time is not simulated."""
@@ -391,6 +399,13 @@ class RobotState(Received):
         the slowest joint states lately, as far as stamps say so; SLOWEST_WAY at most."""
         believed = self._believed_late if self.slowest is None else self.slowest
         return round(1e9 * min(float(believed[list(variables)].max(initial=0.0)), SLOWEST_WAY))
+
+    def may_lie_unread(self, variables: Iterable[int]) -> bool:
+        """Check whether joint states of some variables come so late by their stamps that they may have lain unread, and
+        newer ones may still. Ones that always do are of another clock."""
+        index = list(variables)
+        late = self.late[index] > LATEST
+        return bool((late if self.alike is None else late & (self.alike[index] < _ANOTHER_CLOCK)).any())
 
     def is_silent(self, variables: Iterable[int]) -> bool:
         """Check whether nothing has come of some variables for clearly longer than usual: it may lie in the network,
@@ -526,6 +541,7 @@ class JointStates:
             earlier=(before[:, 0], before[:, 1]),
             ways=[(0.0, ()) if r is None else (r.passed, r.ways) for r in readings],
             gap=np.array([math.inf if r is None else r.gap for r in readings]),
+            alike=np.array([0.0 if r is None else r.received - r.alike for r in readings]),
             elapsed=None
             if simulated is None
             else np.array(
@@ -536,7 +552,7 @@ class JointStates:
 
 def _elapsed(simulated: int, age: float) -> float:
     """Return the simulated time that has passed, ns, in s; not what a clock jumps by that begins, or was set."""
-    return min(max(simulated, 0) / 1e9, _QUICKEST * age + _CLOCK_STEP)
+    return min(max(simulated, 0) / 1e9, QUICKEST * age + CLOCK_STEP / 1e9)
 
 
 def _fastest(reading: _Reading, now: float, endless: bool) -> float:

@@ -13,6 +13,7 @@ from kinopt_ros.array import Float64
 from kinopt_ros.errors import shortened
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.robot.joint_states import LATEST, SLOWEST_WAY, RobotState
+from kinopt_ros.ros.robot.motion_clock import MotionClock
 
 LOOK_SECONDS = 1.0
 LOOKS = 3
@@ -26,8 +27,8 @@ class StateWatch:
     """Says which joints are told of more than SLOWEST_WAY after they were measured, or move otherwise than their
     velocities say, and what follows."""
 
-    def __init__(self, context: Context) -> None:
-        self._context = context
+    def __init__(self, context: Context, clock: MotionClock) -> None:
+        self._context, self._clock = context, clock
         self._late: dict[str, int] = {}
         """How often in a row joints were late."""
         self._stamps: dict[str, int] = {}
@@ -45,7 +46,11 @@ class StateWatch:
             return
         robot = self._context.loader.loaded.model
         states, names = self._context.joint_states, robot.variable_names
-        found = self._late_ones(names, states.of(robot)), _untrue(names, states.contradictions(robot))
+        found = (
+            self._late_ones(names, states.of(robot)),
+            _untrue(names, states.contradictions(robot)),
+            _set(self._clock.set_ahead),
+        )
         self.sentence = "; ".join(filter(None, found))
         if self.sentence:
             self._context.node.get_logger().warning(
@@ -74,6 +79,17 @@ class StateWatch:
             f"emergency stop, servo and ~/target_pose leave a motion {SLOWEST_WAY:g} s later than they could. Set the "
             f"clocks alike (chrony, PTP); more than {LATEST:g} s counts as another clock"
         )
+
+
+def _set(ahead: float) -> str:
+    """Return what is said of a clock that was set ``ahead``, s; empty if it was not."""
+    if not ahead:
+        return ""
+    way = "ahead" if ahead > 0.0 else "back"
+    return (
+        f"the clock of this node was set {way} by {abs(ahead):.2f} s, and that of who publishes them was not: motions "
+        "go by the latter, with its stamps. Set the clocks alike (chrony, PTP)"
+    )
 
 
 def _untrue(names: Sequence[str], contradictions: Annotated[Float64, "nq"]) -> str:

@@ -304,4 +304,4 @@ class EmergencyStop:
         return [] if contact is None else [contact_sentence(contact, clearance)]
 
     def _now(self) -> int:
-        return int(self._context.node.get_clock().now().nanoseconds)
+        return self._context.now()

@@ -564,7 +564,7 @@ class ServoTopic:
         return time.monotonic() - self._said_at >= STATUS_SECONDS
 
     def _now(self) -> int:
-        return int(self._context.node.get_clock().now().nanoseconds)
+        return self._context.now()
 
 
 def _assumed(setup: ServoSetup, state: RobotState) -> str:

@@ -354,7 +354,7 @@ class TargetPoseTopic:
         return True
 
     def _now(self) -> int:
-        return int(self._context.node.get_clock().now().nanoseconds)
+        return self._context.now()
 
     def _wait_until_still(self, claim: Claim, stopping: Callable[[], bool]) -> float:
         """Wait, if something is being stopped, until it is not any more, and the robot stands; return how long, s."""

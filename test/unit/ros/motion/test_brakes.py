@@ -66,10 +66,9 @@ def published(moving: JointTrajectory) -> Published:
 
 def in_it(state: RobotState, now: int) -> Any:
     """A node's context in which this was measured."""
-    clock = SimpleNamespace(now=lambda: SimpleNamespace(nanoseconds=now))
     given = {"servo.state_timeout": 1.0, "servo.tracking_tolerance": 0.05}
     return SimpleNamespace(
-        node=SimpleNamespace(get_clock=lambda: clock),
+        now=lambda: now,
         joint_states=SimpleNamespace(of=lambda robot: state),
         parameter=given.__getitem__,
     )
@@ -165,17 +164,17 @@ def test_a_brake_that_took_long_to_make_is_made_anew() -> None:
     reads: list[int] = []
     looks: list[int] = []
 
-    def clock() -> Any:
+    def clock() -> int:
         late = 150_000_000 if len(reads) > 1 else 0  # asleep while the first one is made
         reads.append(now + late)
-        return SimpleNamespace(nanoseconds=now + late)
+        return reads[-1]
 
     def look(robot: RobotModel) -> RobotState:
         looks.append(reads[-1])
         return measured(moving, (reads[-1] - START) / 1e9, 0.0, reads[-1])
 
     context = in_it(measured(moving, 0.3 * moving.duration, 0.0, now), now)
-    context.node = SimpleNamespace(get_clock=lambda: SimpleNamespace(now=clock))
+    context.now = clock
     context.joint_states = SimpleNamespace(of=look)
     stop = trajectory_from_message(brake_of(context, published(moving)))
     then = evaluate(moving, np.array([(reads[-1] - START) / 1e9]))

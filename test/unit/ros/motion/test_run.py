@@ -81,14 +81,14 @@ class World:
         robot: Any = SimpleNamespace(
             variable_index={"a": 0}, limits=SimpleNamespace(velocity=np.ones(1)), variable_names=("a",)
         )
-        clock = SimpleNamespace(now=lambda: SimpleNamespace(nanoseconds=time.monotonic_ns()))
         self.errors: list[str] = []
         self.state = SimpleNamespace(
             seen_velocity=np.zeros(1), age=np.zeros(1), known=np.ones(1, dtype=np.bool_)
         )
         log = SimpleNamespace(error=self.errors.append)
         context: Any = SimpleNamespace(
-            node=SimpleNamespace(get_clock=lambda: clock, get_logger=lambda: log),
+            node=SimpleNamespace(get_logger=lambda: log),
+            now=time.monotonic_ns,
             joint_states=SimpleNamespace(of=lambda robot: self.state),
             sets_back=lambda: False,
             parameter=lambda name: {
@@ -391,6 +391,7 @@ def test_joints_that_another_motion_has_just_left_are_waited_for(
         joint_states=SimpleNamespace(of=lambda robot: state),
         sets_back=lambda: False,
         node=world.run._context.node,
+        now=world.run._context.now,
     )
     output: Any = SimpleNamespace(
         is_executed=lambda joints: False, published=[running] if moved_by_us else []

@@ -36,7 +36,8 @@ class Watched:
         )
         loader = SimpleNamespace(is_ready=True, loaded=SimpleNamespace(model=PANDA))
         context: Any = SimpleNamespace(node=node, loader=loader, joint_states=self.states)
-        self.watch = StateWatch(context)
+        self.clock: Any = SimpleNamespace(set_ahead=0.0)
+        self.watch = StateWatch(context, self.clock)
 
     def hear(self, late: float, looks: int = 1) -> None:
         for _ in range(looks):
@@ -70,6 +71,19 @@ def test_clocks_that_agree_or_are_others_are_not_told_of(late: float) -> None:
     node = Watched()
     node.hear(late, 5 * LOOKS)
     assert not node.said
+
+
+@pytest.mark.parametrize(("ahead", "way"), [(2.5, "set ahead by 2.50 s"), (-0.3, "set back by 0.30 s")])
+def test_a_clock_that_was_set_is_told(ahead: float, way: str) -> None:
+    node = Watched()
+    node.clock.set_ahead = ahead
+    node.hear(0.01)
+    ((sentence, _),) = node.said
+    assert way in sentence
+    assert node.watch.sentence in sentence
+    node.clock.set_ahead = 0.0
+    node.hear(0.01)
+    assert not node.watch.sentence
 
 
 def test_one_that_was_late_now_and_then_says_nothing() -> None:

@@ -163,11 +163,11 @@ def test_a_goal_begins_when_newer_joint_states_are_read(
     output = MotionOutput(None, None)  # type: ignore[arg-type]
     lost: list[str] = []
     output.claim("the test", lost.append)
-    clock = SimpleNamespace(now=lambda: SimpleNamespace(nanoseconds=10**18))
-    node = SimpleNamespace(get_logger=lambda: SimpleNamespace(error=print), get_clock=lambda: clock)
+    node = SimpleNamespace(get_logger=lambda: SimpleNamespace(error=print))
     action: Any = SimpleNamespace(
         context=SimpleNamespace(
             parameter=lambda name: 100,
+            now=lambda: 10**18,
             node=node,
             statistics=SimpleNamespace(record=lambda *arguments: None),
         ),
