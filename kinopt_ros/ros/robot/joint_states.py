@@ -28,7 +28,7 @@ FASTER = 2.0
 """Times its velocity limit that a joint may be measured to move."""
 _LATE = 0.05
 """By how much two messages without stamps may come closer together than they were sent, s."""
-_EQUALLY, _ANOTHER_CLOCK = 0.05, 1.0
+_EQUALLY, _ANOTHER_CLOCK = 0.05, 0.3
 """By how much messages may be later than the one before that come equally late, s; and for how long such ones have come
 when they are of another clock: they do not lie unread."""
 _UNEVEN = 0.005
