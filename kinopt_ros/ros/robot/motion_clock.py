@@ -12,6 +12,8 @@ STEP = 50_000_000
 """What a clock may be read too late or too early without having been set, ns."""
 QUICKEST, CLOCK_STEP = 20, 100_000_000
 """How many times as quick as the machine's time simulated time is at most, and its longest step, ns."""
+EARLIEST, LATEST = -50_000_000, 500_000_000
+"""How late joint states come after their stamps where clocks agree, ns."""
 _SECOND = 10**9
 _HOLDS = 100_000_000
 """Time without anybody whose clock was not set after which that of motions is, ns."""
@@ -58,22 +60,31 @@ class MotionClock:
             if not stamp:
                 return now
             late, before = now - stamp, self._late.pop(publisher, None)
-            if self._set and before is not None and abs(late + self._set - before) < abs(late - before):
-                self._alone.pop(publisher, None)
-                late = before  # once the time of motions is set, too
-            elif self._set and before is not None:
-                self._alone[publisher] = time.monotonic_ns()
+            if self._set and before is not None:
+                if self._shares(late, before):
+                    self._alone.pop(publisher, None)
+                    late += self._set  # once the time of motions is set, too
+                else:
+                    self._alone[publisher] = time.monotonic_ns()
             self._late[publisher] = late  # to the end of the order
             while len(self._late) > _MOST:
                 self._alone.pop(next(iter(self._late)), None)
                 del self._late[next(iter(self._late))]
             return now
 
+    def _shares(self, late: int, before: int) -> bool:
+        """Check whether somebody's clock was set as the node's was, by how late his joint states come, by the time of
+        motions, and how late they came before. Clocks that agree since then count as one, too."""
+        by_node = late + self._set
+        if EARLIEST <= by_node <= LATEST and not EARLIEST <= before <= LATEST:
+            return True
+        return abs(by_node - before) < abs(late - before)
+
     def _now(self) -> int:
         before = time.monotonic_ns()
         said = self._clock()
         after = time.monotonic_ns()
-        if self._read is not None:
+        if self._read is not None and self._read[0]:  # simulated time is 0 until it begins
             step = self._step(said - self._read[0], before - self._read[2], after - self._read[1])
             if step:
                 self._set += step

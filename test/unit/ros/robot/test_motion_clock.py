@@ -126,6 +126,38 @@ def test_simulated_time_may_be_slow_or_quick(monkeypatch: pytest.MonkeyPatch, ra
     assert clocks.pass_ms(50, arm=0) == pytest.approx(clocks.usual, abs=round(rate * 40 * MS) + 40 * MS)
 
 
+def test_simulated_time_may_begin_after_joint_states(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They come as soon as the node is there, and the time is 0 until somebody says otherwise."""
+    clocks = Clocks(monkeypatch, simulated=True)
+    clock = MotionClock(lambda: clocks.set, lambda: True)
+    clocks.set = 0
+    for _ in range(5):
+        clocks.machine += 10 * MS
+        clock.heard("arm", 100 * SECOND)
+    clocks.set = 100 * SECOND
+    assert clock.now() == 100 * SECOND
+    assert clock.set_ahead == 0.0
+
+
+@pytest.mark.parametrize("wrong", [-100 * SECOND, -3 * SECOND, 3 * SECOND])
+def test_a_clock_that_is_set_right_counts(clocks: Clocks, wrong: int) -> None:
+    """As where simulated time is switched on, too."""
+    clocks.set += wrong
+    clocks.pass_ms(100, arm=0)
+    clocks.set -= wrong
+    clocks.pass_ms(150, arm=0)
+    assert clocks.clock.now() == clocks.usual
+    assert clocks.clock.set_ahead == 0.0
+
+
+def test_simulated_time_may_begin_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    clocks = Clocks(monkeypatch, simulated=True)
+    clocks.pass_ms(200, arm=0)
+    clocks.set -= 50 * SECOND
+    clocks.pass_ms(150, arm=-50 * SECOND)
+    assert clocks.clock.now() == clocks.usual - 50 * SECOND
+
+
 def test_what_many_publishers_say_is_forgotten(clocks: Clocks) -> None:
     for number in range(1000):
         clocks.clock.heard(f"joint{number}", clocks.usual)
