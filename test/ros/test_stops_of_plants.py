@@ -475,3 +475,23 @@ def test_a_clock_that_is_far_behind_leads_no_robot_with_a_slider_on(order: str) 
         found = stopped(world, motion, running, order, 2000)
     assert found.rest <= REST, (found, world.said)
     assert found.travel <= 0.2, (found, world.said)
+
+
+@pytest.mark.parametrize("order", ["emergency", "cancel"])
+@pytest.mark.parametrize("silent", [80, 120, 200])
+@pytest.mark.parametrize("slider", [0.3, 0.5])
+def test_a_hiccup_of_joint_states_leads_no_robot_with_a_slider_on(
+    slider: float, silent: int, order: str
+) -> None:
+    """The brake led to where the motion would have been without the slider: 0.8 rad, into what it was for."""
+    world, motion = a_world(Plant(speed_scaling=slider))
+    with world.own_time():
+        world.pass_ms(500)
+        running = world.move(motion)
+        world.pass_ms(1500)
+        world.be_silent(world.time.now + silent * MS)
+        world.pass_ms(silent)
+        found = stopped(world, motion, running, order, 2000)
+    assert found.rest <= REST, (found, world.said)
+    assert found.travel <= 0.25, (found, world.said)
+    assert found.acceleration <= ACCELERATION, (found, world.said)

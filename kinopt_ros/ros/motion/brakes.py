@@ -45,6 +45,8 @@ _EARLIEST_BEGIN = round(MOST_DELAY * NANOSECONDS_PER_SECOND)
 """How far one may be ahead of it that does not keep stamps, ns."""
 _IN_TIME, _FASTEST = 0.07, 1.5
 """Share of its velocity by which a motion that is done in time may be slower or faster, and the most that counts."""
+_SOMETIME = 0.1
+"""What the time of a measurement may be wrong by, s, where joint states have no stamps."""
 _FRESH = 50_000_000
 """Age of joint states, ns, up to which a robot that stands has hardly moved since."""
 _STUCK = 0.5
@@ -225,10 +227,34 @@ def _where(
     gone = found is None and not heard  # nobody knows whether it has come back
     if gone or share != 1.0 or (lead <= LAG and not state.may_lie_unread(index)):
         return at, between
-    # Messages that lie unread for long may be older than is known: the motion may have gone on as commanded.
+    late = 0
+    if not _may_be_older(setup, state):
+        if found is None:
+            return at, between
+        late = max(0, now - lead - found[1])
+    elif found is None and not _may_be_in(setup, commanded, state, now):
+        return at, between
+    # It may have gone on as commanded; messages that lie unread for long may be older than is known.
+    first, last = now - late - LAG, now - late
     if between is not None:
-        between = (min(between[0], now - LAG), max(between[1], now))
-    return [commanded.at(now - LAG), *at, commanded.at(now)], between
+        between = (min(between[0], first), max(between[1], last))
+    return [commanded.at(first), *at, commanded.at(last)], between
+
+
+def _may_be_older(setup: ServoSetup, state: RobotState) -> bool:
+    """Check whether joints may have been measured longer ago than is known."""
+    index = setup.variables
+    stamped = state.stamped is not None and bool(state.stamped[index].all())
+    return not stamped or state.may_lie_unread(index)
+
+
+def _may_be_in(setup: ServoSetup, commanded: Commanded, state: RobotState, now: int) -> bool:
+    """Check whether joints that may be older than is known can have come into a motion by now."""
+    index = setup.variables
+    unread = np.maximum(state.late[index], 0.0) if state.may_lie_unread(index) else 0.0
+    since = state.behind[index] + unread + _SOMETIME
+    way = setup.away(state.q[index], commanded.at(now).position)
+    return bool((way <= since * setup.unscaled.velocity).all())
 
 
 def was_on_its_way(
