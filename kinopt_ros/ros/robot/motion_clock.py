@@ -33,7 +33,7 @@ class MotionClock:
         self._clock, self._is_simulated = clock, is_simulated
         self._lock = threading.Lock()
         self._read: tuple[int, int, int] | None = None
-        """What the clock said last, and the machine's time before and after that, ns."""
+        """What the clock said last, and the machine's time before and after it said so for the first time, ns."""
         self._set = 0
         """How far ahead the clock was set, ns, beside that of somebody who publishes joint states."""
         self._asked = 0
@@ -87,9 +87,10 @@ class MotionClock:
         if self._read is not None and self._read[0]:  # simulated time is 0 until it begins
             step = self._step(said - self._read[0], before - self._read[2], after - self._read[1])
             if step:
+                self._asked = self._asked if self._set else after
                 self._set += step
-                self._asked = after
-        self._read = said, before, after
+        if self._read is None or said != self._read[0]:  # simulated time stands until it is told again
+            self._read = said, before, after
         if self._set:
             self._alone = {who: at for who, at in self._alone.items() if at >= after - _SECOND}
             if self._alone:
