@@ -74,6 +74,23 @@ def test_both_arms_move_at_the_same_time_where_they_cannot_meet(moving: Moving) 
     assert at(moving, "right_joint1") == pytest.approx(-0.7, abs=1e-4)
 
 
+def test_a_goal_of_one_arm_ends_a_motion_of_both(moving: Moving) -> None:
+    """It was refused as long as the other arm moved, and the motion of both went on."""
+    both = {name: value for name, value in START.items() if "_joint" in name and "finger" not in name}
+    made = moving.goal(
+        joint_goal(moving.types, **{**both, "left_joint1": 0.2, "right_joint1": -0.2}), scaling=0.1
+    )
+    made.request.group_name = "both_arms"
+    first = moving.send(moving.move, made)
+    moving.until_it_moves(first)
+    status, result = moving.send(moving.move, goal(moving, "left", 0.6, 0.5)).result()
+    assert status == SUCCEEDED, result.error_code.message
+    assert at(moving, "left_joint1") == pytest.approx(0.6, abs=1e-4)
+    status, result = first.result()
+    assert status == ABORTED
+    assert result.error_code.val == result.error_code.PREEMPTED, result.error_code.message
+
+
 def test_an_arm_waits_for_nobody_whose_way_it_may_cross(moving: Moving) -> None:
     """The left one goes inwards; the right one, which would follow, is refused, and the left one goes on."""
     for side in ("left", "right"):

@@ -134,11 +134,21 @@ class MoveGroupGoal(MovingGoal):
         """
         for request in requests:
             standing = deepcopy(request)
-            self.begin_at_rest(standing.start_state, joints)
+            self.begin_at_rest(standing.start_state, [*joints, *self._ended_with(joints)])
             # These may be otherwise a moment later, when the robot stands.
             with suppress(StaleStateError, NoTransformYetError, StartBreaksError):
                 check(self.serving, self.planner, GetMotionPlan.Request(motion_plan_request=standing))
         self._check_begin(requests[0].start_state, joints)
+
+    def _ended_with(self, joints: Sequence[str]) -> list[str]:
+        """Return the joints of motions that end where somebody takes some joints: they stand then, too."""
+        now = self.context.now()
+        return [
+            name
+            for one in self.actions.output.published
+            if one.runs(now) and not set(joints).isdisjoint(one.message.joint_names)
+            for name in one.message.joint_names
+        ]
 
     def _check_begin(self, start: RobotState, joints: Sequence[str]) -> None:
         """Raise StartStateError unless the robot is where a readable start state has the joints that move, as of
