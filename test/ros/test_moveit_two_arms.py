@@ -54,6 +54,14 @@ def at(moving: Moving, name: str) -> float:
     return float(position[list(names).index(name)])
 
 
+def assert_free(moving: Moving) -> None:
+    q = PANDAS.default_q.copy()
+    names, position, _ = moving.robot.robot.states(moving.robot.now())
+    where = dict(zip(names, position.tolist(), strict=True))
+    q[:] = [where[name] for name in PANDAS.variable_names]
+    assert first_in_collision(PANDAS, Scene(), q[None], 0.0) is None
+
+
 def test_both_arms_move_at_the_same_time_where_they_cannot_meet(moving: Moving) -> None:
     both: list[np.ndarray] = []
     left = moving.send(moving.move, goal(moving, "left", 0.7, 0.1))
@@ -107,8 +115,22 @@ def test_an_arm_waits_for_nobody_whose_way_it_may_cross(moving: Moving) -> None:
     ), result.error_code.message
     status, result = left.result()
     assert status == SUCCEEDED, result.error_code.message
-    q = PANDAS.default_q.copy()
-    names, position, _ = moving.robot.robot.states(moving.robot.now())
-    where = dict(zip(names, position.tolist(), strict=True))
-    q[:] = [where[name] for name in PANDAS.variable_names]
-    assert first_in_collision(PANDAS, Scene(), q[None], 0.0) is None
+    assert_free(moving)
+
+
+def test_an_arm_that_somebody_else_moves_into_the_way_stops_this_one(moving: Moving) -> None:
+    """Nobody looked at joints that a motion leaves out until it was over: the arms met, and the goal had succeeded."""
+    for side, first in (("right", -1.0), ("left", 1.0)):
+        status, result = moving.send(moving.move, goal(moving, side, first, 0.5)).result()
+        assert status == SUCCEEDED, result.error_code.message
+    left = moving.send(moving.move, goal(moving, "left", -0.7, 0.1))
+    moving.until_it_moves(left)
+    robot, now = moving.robot.robot, moving.robot.now()
+    there = [0.6, *(START[name] for name in RIGHT[1:])]
+    robot.follow(RIGHT, robot.way_to(RIGHT, there, now), 0, now)
+    status, result = left.result()
+    assert status == ABORTED
+    code = result.error_code
+    assert code.val == code.MOTION_PLAN_INVALIDATED_BY_ENVIRONMENT_CHANGE, code.message
+    assert "joints that it leaves out have moved" in code.message
+    assert_free(moving)

@@ -57,6 +57,9 @@ REST_SECONDS = 2.0
 """Longest time that a motion waits until the one before has ended and the robot stands, s."""
 LOOK_SECONDS = 5e-3
 """Time between two looks at a motion that runs, s."""
+OTHERS_SECONDS, OTHERS_MOVED = 0.05, 2e-3
+"""Time between two looks at joints that a motion leaves out, s, and how far they have to move for what is left of it to
+be checked again, rad or m."""
 LONGER, SETTLE_SECONDS = 1.2, 1.0
 """A motion may take so many times as long as it says, and so many seconds more, until it is stopped."""
 OWN_PACE_SECONDS = 5.0
@@ -296,6 +299,7 @@ class MotionRun:
         """Look at a motion until it is over, or has to stop; False if there is nothing left of it to end."""
         seen = None if planned.scene is None else planned.scene.version
         known = self._beside(running)
+        others, looked = np.zeros(0) if seen is None else self._others(running), time.monotonic()
         latest = self._latest(running.end - running.start)
         if any(not part.controller.kind.keeps_time for part in self._parts or ()):
             latest += round(OWN_PACE_SECONDS * NANOSECONDS_PER_SECOND)
@@ -306,13 +310,28 @@ class MotionRun:
                 scene, beside = self._context.scene.of(running.robot), self._beside(running)
                 if scene.version != seen:
                     seen = scene.version
-                    self._look(running, planned, scene, beside)
+                    self._look(running, planned, scene, beside, "the scene has changed")
                 else:
                     self._look_beside(running, planned, scene, without(beside, known))
                 known = beside
+                if time.monotonic() >= looked + OTHERS_SECONDS:
+                    before, others, looked = others, self._others(running), time.monotonic()
+                    if (np.abs(others - before) > OTHERS_MOVED).any():
+                        self._look(running, planned, scene, beside, "joints that it leaves out have moved")
+                    else:  # they may creep
+                        others = np.where(np.isfinite(before), before, others)
             self._wake.wait(LOOK_SECONDS)
             self._wake.clear()
         return self._is_there(running) or self._overtaken()
+
+    def _others(self, running: Published) -> Annotated[Float64, "nq"]:
+        """Return where the variables are measured that no motion of this node moves; NaN elsewhere."""
+        robot, now = running.robot, self._now()
+        state = self._context.joint_states.of(robot)
+        moved = [running, *(one for one in self._output.published if one.robot is robot and one.runs(now))]
+        at = np.where(state.known, state.q, np.nan)
+        at[variables_of(robot, moved)] = np.nan
+        return at
 
     def _is_there(self, running: Published) -> bool:
         """Check whether no other motion, and no stop, has taken this one's place."""
@@ -360,9 +379,9 @@ class MotionRun:
         ]
 
     def _look(
-        self, running: Published, planned: PlannedFor, scene: Scene, beside: Sequence[Published]
+        self, running: Published, planned: PlannedFor, scene: Scene, beside: Sequence[Published], why: str
     ) -> None:
-        """Stop the motion if what is left of it is not free in another scene."""
+        """Stop the motion if what is left of it is not free any more; ``why`` that may be."""
         robot, q = running.robot, self._measured(running.robot, planned)
         variables = np.array(variables_of(robot, [running]))
         left = self._left(running)
@@ -371,7 +390,7 @@ class MotionRun:
             if contact is None and self._parts is not None:
                 check_own_pace(robot, scene, q, running.message, left, self._parts, planned.clearance)
         except OwnPaceError as error:
-            self.stop(Status.ENVIRONMENT_CHANGED, f"the scene has changed: {error}; the robot brakes")
+            self.stop(Status.ENVIRONMENT_CHANGED, f"{why}: {error}; the robot brakes")
             return
         except KinoptError as error:  # nobody knows whether it is free
             self.stop(error.status, error_message(error).message)
@@ -379,7 +398,7 @@ class MotionRun:
         if contact is not None:
             self.stop(
                 Status.ENVIRONMENT_CHANGED,
-                f"the scene has changed: {contact_sentence(contact, planned.clearance)}; the robot brakes",
+                f"{why}: {contact_sentence(contact, planned.clearance)}; the robot brakes",
             )
             return
         self._look_beside(running, planned, scene, beside)
