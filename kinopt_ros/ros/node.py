@@ -5,7 +5,9 @@ from __future__ import annotations  # rclpy of Jazzy has classes that are not ge
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from itertools import islice
 from typing import Any
 
 import rclpy
@@ -65,6 +67,8 @@ from kinopt_ros.ros.topics.scene_update import SceneUpdateTopic
 from kinopt_ros.ros.topics.servo import ServoTopic
 from kinopt_ros.ros.topics.target_pose import TargetPoseTopic
 
+_FIRST_NAMES = 100
+"""How many names of a joint state are looked at for one of the robot's."""
 _LATCHED = QoSProfile(
     depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL, reliability=ReliabilityPolicy.RELIABLE
 )
@@ -95,7 +99,9 @@ class KinoptNode(ManagedNode):
         scene = SceneHolder(self._report_scene)
         self._loader = RobotLoader(self._report_loading, scene.serve)
         self._motion_clock = MotionClock(
-            lambda: int(self.get_clock().now().nanoseconds), self._time_is_simulated
+            lambda: int(self.get_clock().now().nanoseconds),
+            self._time_is_simulated,
+            lambda: self._motions.runs,
         )
         self._shared = Context(
             self,
@@ -424,10 +430,16 @@ class KinoptNode(ManagedNode):
     def _take_joint_state(self, message: Any) -> None:
         stamp = nanoseconds(message.header.stamp)
         try:
-            now = self._motion_clock.heard(message.name[0] if message.name else "", stamp)
+            now = self._motion_clock.heard(*self._publisher(message.name, stamp))
             self._shared.joint_states.update(message, stamp, now)
         except InvalidStateError as error:
             self.get_logger().warning(f"joint_states: {error}", throttle_duration_sec=5.0)
+
+    def _publisher(self, names: Sequence[str], stamp: int) -> tuple[str, int]:
+        """Return by which joint of the robot somebody is told from others, and the stamp; of others' joints none."""
+        known = self._loader.loaded.model.variable_index if self._loader.is_ready else {}
+        name = next((name for name in islice(names, _FIRST_NAMES) if name in known), "")
+        return name, stamp if name else 0
 
     def _converted_parameters(self, given: list[Parameter[Any]]) -> list[Parameter[Any]]:
         return joint_limits.converted(parameters.converted(given))

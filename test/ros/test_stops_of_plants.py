@@ -90,12 +90,12 @@ def test_joints_that_lag_differently_are_known_by_the_motion_before(number: int)
     assert found.told_acceleration <= ACCELERATION, (found, world.said)
 
 
-def a_world(plant: Plant) -> tuple[World, JointTrajectory]:
-    """A Panda that is about to turn its first joint by 1.5 rad."""
+def a_world(plant: Plant, scaling: float = 1.0) -> tuple[World, JointTrajectory]:
+    """A Panda that is about to turn its first joint by 1.5 rad; ``scaling``: of its limits."""
     goal = PANDA.default_q.copy()
     goal[PANDA.variable_index[ARM[0]]] += 1.5
     motion = plan_joint_motion(
-        PANDA, ARM, PANDA.default_q, np.zeros(PANDA.nq), goal, 1.0, 1.0, 0.01, None, 0.0, None
+        PANDA, ARM, PANDA.default_q, np.zeros(PANDA.nq), goal, scaling, scaling, 0.01, None, 0.0, None
     ).trajectory
     return World(plant, PANDA, ARM, motion.position[0], [0]), motion
 
@@ -457,9 +457,50 @@ def test_a_robot_stops_as_ever_after_the_nodes_clock_was_set(plant: Plant, ahead
         world.pass_ms(400)
         world.set_clock(round(1e9 * ahead))
         world.pass_ms(100)
-        found = stopped(world, motion, running, order, 2000)
+        assert_stops_as_ever(world, motion, running, order)
+
+
+@pytest.mark.parametrize("order", ["emergency", "cancel"])
+@pytest.mark.parametrize("ahead", [-2.0, -1.0, -0.6, 0.3, 3.0])
+@pytest.mark.parametrize(("before", "silent"), [(20_000, 1_200), (20_000, 300), (0, 130)])
+def test_silence_does_not_say_that_the_robots_clock_was_set(
+    before: int, silent: int, ahead: float, order: str
+) -> None:
+    """A robot stepped by 0.63 rad within a ms, as nobody had heard of it for 1.1 s, by a step of long before."""
+    world, motion = a_world(Plant(), 0.3)
+    with world.own_time():
+        world.pass_ms(200)
+        if before:
+            world.set_clock(round(1e9 * ahead))
+            world.pass_ms(before)
+        running = world.move(motion)
+        world.pass_ms(700)
+        if not before:
+            world.set_clock(round(1e9 * ahead))
+        world.be_silent(world.time.now + silent * MS)
+        world.pass_ms(silent)
+        assert_stops_as_ever(world, motion, running, order)
+
+
+@pytest.mark.parametrize("order", ["emergency", "cancel"])
+@pytest.mark.parametrize("wrong", [0.7, 3.0, -0.7, -3.0])
+def test_a_robot_stops_as_ever_after_the_nodes_clock_was_set_right(wrong: float, order: str) -> None:
+    """It went 0.16 rad beyond its motion."""
+    world, motion = a_world(Plant(clock=round(1e9 * wrong)))
+    with world.own_time():
+        world.pass_ms(500)
+        running = world.move(motion)
+        world.pass_ms(400)
+        world.set_clock(round(1e9 * wrong))
+        world.pass_ms(100)
+        assert_stops_as_ever(world, motion, running, order)
+
+
+def assert_stops_as_ever(world: World, motion: JointTrajectory, running: MotionRun, order: str) -> None:
+    found = stopped(world, motion, running, order, 2000)
     assert found.rest <= REST, (found, world.said)
     assert found.acceleration <= ACCELERATION, (found, world.said)
+    assert found.velocity <= VELOCITY, (found, world.said)
     assert found.travel <= 0.5, (found, world.said)
     assert found.beyond <= BEYOND, (found, world.said)
 
@@ -480,15 +521,16 @@ def test_a_clock_that_is_far_behind_leads_no_robot_with_a_slider_on(order: str) 
 @pytest.mark.parametrize("order", ["emergency", "cancel"])
 @pytest.mark.parametrize("silent", [80, 120, 200])
 @pytest.mark.parametrize("slider", [0.3, 0.5])
+@pytest.mark.parametrize("after", [500, 700, 1000, 1500])
 def test_a_hiccup_of_joint_states_leads_no_robot_with_a_slider_on(
-    slider: float, silent: int, order: str
+    after: int, slider: float, silent: int, order: str
 ) -> None:
     """The brake led to where the motion would have been without the slider: 0.8 rad, into what it was for."""
     world, motion = a_world(Plant(speed_scaling=slider))
     with world.own_time():
         world.pass_ms(500)
         running = world.move(motion)
-        world.pass_ms(1500)
+        world.pass_ms(after)
         world.be_silent(world.time.now + silent * MS)
         world.pass_ms(silent)
         found = stopped(world, motion, running, order, 2000)

@@ -207,7 +207,7 @@ class World:
         self._truth: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
         self._recorded = BEGIN
         self._states = JointStates()
-        self._clock = MotionClock(lambda: self.time.now + self._set, lambda: False)
+        self._clock = MotionClock(lambda: self.time.now + self._set, lambda: False, lambda: self.output.runs)
         log = SimpleNamespace(warning=self.said.append, error=self.said.append, info=self.said.append)
         self.context: Any = SimpleNamespace(
             node=SimpleNamespace(get_logger=lambda: log),

@@ -27,6 +27,7 @@ from kinopt_ros.ros.messages.conversions import trajectory_from_message, traject
 from kinopt_ros.ros.motion.drives import ALIKE, share_of
 from kinopt_ros.ros.motion.made_soon import made_soon
 from kinopt_ros.ros.motion.published import LATEST_BEGIN, LOOK_EVERY, Published
+from kinopt_ros.ros.motion.slider import slowed_to
 from kinopt_ros.ros.robot.joint_states import FASTER, RobotState
 from kinopt_ros.ros.robot.parameters import MOST_DELAY
 from kinopt_ros.trajectory.braking import MotionState
@@ -210,6 +211,9 @@ def _where(
     heard = is_heard(context, setup, state)
     found = _found_in(setup, commanded, state, now - lead, context, heard)
     between, share = None, 1.0
+    slowed = None if _may_be_older(setup, state) else slowed_to(commanded, setup, state, now - lead)
+    if slowed is not None:
+        found = slowed[0], slowed[0]
     if found is None:
         velocity = state.seen_velocity[index]
         at = [
@@ -217,7 +221,10 @@ def _where(
             for way in _ways(setup, state)
         ]
     else:
-        share = (_share_in if heard else _pace_in)(setup, commanded, state, found[1])
+        if slowed is not None:
+            share = slowed[1]
+        else:
+            share = (_share_in if heard else _pace_in)(setup, commanded, state, found[1])
         times = [
             round(seen) + round(share * (lead + way))
             for seen, way in zip(spread(*found), _ways(setup, state), strict=True)

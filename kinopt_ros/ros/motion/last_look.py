@@ -29,8 +29,9 @@ from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import trajectory_from_message
 from kinopt_ros.ros.motion.beside import check_beside, variables_of, without
 from kinopt_ros.ros.motion.published import Published, followed, not_begun_since
-from kinopt_ros.ros.robot.joint_states import JUMP_SECONDS, LATEST, UNREAD_SECONDS, RobotState
+from kinopt_ros.ros.robot.joint_states import JUMP_SECONDS, UNREAD_SECONDS, RobotState
 from kinopt_ros.ros.robot.loader import LoadedRobot
+from kinopt_ros.ros.robot.motion_clock import LATEST
 from kinopt_ros.scene.scene import Scene
 from kinopt_ros.status import Status
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory

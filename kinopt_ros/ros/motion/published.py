@@ -28,15 +28,12 @@ from kinopt_ros.ros.motion.drives import (
     time_in,
 )
 from kinopt_ros.ros.motion.slider import pace_of
-from kinopt_ros.ros.robot.joint_states import LATEST, RobotState
+from kinopt_ros.ros.robot.joint_states import RobotState
+from kinopt_ros.ros.robot.motion_clock import EARLIEST, LATEST
 from kinopt_ros.ros.robot.parameters import MOST_DELAY, START_DELAY
 from kinopt_ros.trajectory.braking import MotionState
 from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND, JointTrajectory
 
-EARLIEST = -0.05
-"""How late joint states may arrive by their stamps, s, at least (LATEST: at most), for a motion that leaves another
-one: its stamp means something to a controller of the same clock only. Another one would leave a part of the motion out,
-in a jump."""
 EARLIEST_AT_ONCE = -0.02
 """As EARLIEST, for what is sent a few ms before it leaves another motion: servo's motions and brakes."""
 LATEST_BEGIN, LOOK_EVERY = 500_000_000, 2_500_000

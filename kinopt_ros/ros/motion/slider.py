@@ -22,6 +22,10 @@ _EXPLAINED, _NOT_EXPLAINED = 1.5e-3, 3e-3
 """How far joints are, at most or at least, from where an explanation has them, rad or m."""
 _SETTLED = 150_000_000
 """Time from the begin of a motion in which drives may still do what was before, ns."""
+_BEHIND = 0.05
+"""How far joints are behind a motion that is slowed down, at least, s: drives lag by less."""
+_LEAST_SINCE, _MOST_SINCE = 0.03, 0.3
+"""How long before joints were measured where they were says how fast they do it, s."""
 _LEAST, _LEAST_SECONDS = 3, 0.15
 """Least number of places, and least time between the first and the last one, s, that say anything."""
 
@@ -56,6 +60,40 @@ def pace_of(motion: Commanded, setup: ServoSetup, state: RobotState, now: int) -
         return None
     lagging = least_lag_error(motion, setup, np.append(since, 0.0), np.vstack([places, measured]), seen)
     return float(_PACES[best]) if lagging >= _NOT_EXPLAINED else None
+
+
+def slowed_to(
+    motion: Commanded, setup: ServoSetup, state: RobotState, measured: int
+) -> tuple[int, float] | None:
+    """Return when a motion leads to where joints were measured, ns of the node's clock, and at which share of its speed
+    they have come there lately; None if they are not clearly behind it and slower.
+
+    Args:
+        motion: the motion.
+        setup: the robot and the motion's joints.
+        state: as measured, of all these joints, with stamps that tell when.
+        measured: when that was, ns of the node's clock.
+    """
+    since, places = state.past(setup.variables)
+    begun = (measured - motion.start) / NANOSECONDS_PER_SECOND
+    inside = (since >= _LEAST_SINCE) & (since <= min(_MOST_SINCE, begun))
+    if not inside.any():
+        return None
+    since, places = since[inside], places[inside]
+    lates = np.arange(0.0, _LATEST, _COARSE)
+    away = setup.away(state.q[setup.variables], _at(motion, measured, -lates)).max(axis=1)
+    late = float(lates[np.argmin(away)])
+    if away.min() > _EXPLAINED or late < _BEHIND:
+        return None
+    shares = np.arange(0.0, 1.01, 0.02)
+    there = _at(motion, measured, (-late - shares[:, None] * since).ravel()).reshape(
+        len(shares), len(since), -1
+    )
+    errors = setup.away(places, there).max(axis=(1, 2))
+    best = int(np.argmin(errors))
+    if errors[best] > _NOT_EXPLAINED or errors[-1] < errors[best] + _EXPLAINED:
+        return None
+    return measured - round(late * NANOSECONDS_PER_SECOND), float(shares[best])
 
 
 def _at(motion: Commanded, seen: int, seconds: Annotated[Float64, "K"]) -> Annotated[Float64, "K n"]:

@@ -142,11 +142,11 @@ class MoveGroupGoal(MovingGoal):
 
     def _ended_with(self, joints: Sequence[str]) -> list[str]:
         """Return the joints of motions that end where somebody takes some joints: they stand then, too."""
-        now = self.context.now()
+        robot, now = self.context.loaded.model, self.context.now()
         return [
             name
             for one in self.actions.output.published
-            if one.runs(now) and not set(joints).isdisjoint(one.message.joint_names)
+            if one.robot is robot and one.runs(now) and not set(joints).isdisjoint(one.message.joint_names)
             for name in one.message.joint_names
         ]
 

@@ -95,7 +95,7 @@ def target_command(
     _check_is_recent(context, TARGET, message, arrived, "servo.target_timeout")
     frame = _frame(context, setup, message.header.frame_id, q)
     T_base_target = setup.T_base_frame(q, frame.link, frame.T_link_tip) @ pose
-    stamp = nanoseconds(message.header.stamp)
+    stamp = _stamp(context, message)
     # What the sender says is when the target is there; where it says nothing, or something else, arrival has to do.
     time = stamp if abs(stamp - arrived) < _SAME_CLOCK else arrived
     if isinstance(before, TargetCommand):
@@ -110,13 +110,19 @@ def target_command(
 def _check_is_recent(context: Context, name: str, message: Any, arrived: int, parameter: str) -> None:
     """Raise InvalidGoalError if a command is stamped before what it would hold for: it lay somewhere, and what was
     wanted then is not wanted now. (moveit_servo does so, too.)"""
-    stamp = nanoseconds(message.header.stamp)
+    stamp = _stamp(context, message)
     age, allowed = (arrived - stamp) / 1e9, context.parameter(parameter)
     if stamp and age > allowed:
         raise InvalidGoalError(
             f"~/{name} is stamped {age:.2f} s before it came; allowed is {allowed:g} s (parameter {parameter}). Set "
             "the sender's clock as the node's, or leave the stamp at 0"
         )
+
+
+def _stamp(context: Context, message: Any) -> int:
+    """Return a command's stamp, ns, in the time that motions are in; 0: none. Senders go by the node's clock."""
+    stamp = nanoseconds(message.header.stamp)
+    return stamp + context.now() - int(context.node.get_clock().now().nanoseconds) if stamp else 0
 
 
 def _frame(context: Context, setup: ServoSetup, name: str, q: Annotated[Float64, "nq"]) -> Tip:

@@ -15,22 +15,19 @@ from kinopt_ros.errors import InvalidStateError, StaleStateError, quoted, shorte
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.turns import endless_variables
 from kinopt_ros.robot.xml_text import MAX_NAME_LENGTH
-from kinopt_ros.ros.robot.motion_clock import CLOCK_STEP, QUICKEST
+from kinopt_ros.ros.robot.motion_clock import CLOCK_STEP, LATEST, QUICKEST
 
 _MOST_NAMES = 10_000
 """Most joints remembered, of this robot and of others on the topic."""
 JUMP_SECONDS = 0.5
 """Time for which the greatest step of a joint's position is remembered, at least, s; at most twice that."""
-LATEST = 0.5
-"""Time by which a joint state may be received after its stamp, s, for this to count as its way; more is another
-clock."""
 FASTER = 2.0
 """Times its velocity limit that a joint may be measured to move."""
 _LATE = 0.05
 """By how much two messages without stamps may come closer together than they were sent, s."""
 _EQUALLY, _ANOTHER_CLOCK = 0.05, 0.3
-"""By how much messages may be later than the one before that come equally late, s; and for how long such ones have come
-when they are of another clock: they do not lie unread."""
+"""By how much messages that come equally late may differ, s; and for how long they have come so if they are of another
+clock and do not lie unread, s."""
 _UNEVEN = 0.005
 """By how much stamps may be closer together than what they are of was measured, s."""
 _HELD = 0.1
@@ -97,8 +94,8 @@ class _Reading(NamedTuple):
     """Time since the joint was first heard of, s, by stamps as far as there are some."""
     slowest: float
     """Longest time from a stamp to its arrival lately, s."""
-    alike: float
-    """Since when messages have come equally late, s."""
+    alike: tuple[float, float]
+    """Since when messages have come about equally late, s, and how late that is, s."""
     gap: float
     """Longest usual time between two messages lately, s, _LONGEST_GAP at most; infinite after one."""
     ways: tuple[tuple[float, float], ...]
@@ -129,7 +126,7 @@ class _Reading(NamedTuple):
             speaks=velocity != 0.0,
             passed=0.0,
             slowest=late,
-            alike=received,
+            alike=(received, _late(stamp, arrived)),
             gap=math.inf,
             ways=ways,
         )
@@ -173,7 +170,9 @@ class _Reading(NamedTuple):
             self.speaks or velocity != 0.0,
             now,
             max(late, self.slowest_at(received)),
-            self.alike if abs(_late(stamp, arrived) - self.late) <= _EQUALLY else received,
+            self.alike
+            if abs(_late(stamp, arrived) - self.alike[1]) <= _EQUALLY
+            else (received, _late(stamp, arrived)),
             self.gap_after(received),
             ways,
             swept,
@@ -541,7 +540,7 @@ class JointStates:
             earlier=(before[:, 0], before[:, 1]),
             ways=[(0.0, ()) if r is None else (r.passed, r.ways) for r in readings],
             gap=np.array([math.inf if r is None else r.gap for r in readings]),
-            alike=np.array([0.0 if r is None else r.received - r.alike for r in readings]),
+            alike=np.array([0.0 if r is None else r.received - r.alike[0] for r in readings]),
             elapsed=None
             if simulated is None
             else np.array(

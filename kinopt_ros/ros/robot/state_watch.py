@@ -12,8 +12,8 @@ from rclpy.clock_type import ClockType
 from kinopt_ros.array import Float64
 from kinopt_ros.errors import shortened
 from kinopt_ros.ros.context import Context
-from kinopt_ros.ros.robot.joint_states import LATEST, SLOWEST_WAY, RobotState
-from kinopt_ros.ros.robot.motion_clock import MotionClock
+from kinopt_ros.ros.robot.joint_states import SLOWEST_WAY, RobotState
+from kinopt_ros.ros.robot.motion_clock import LATEST, MotionClock
 
 LOOK_SECONDS = 1.0
 LOOKS = 3
@@ -44,6 +44,7 @@ class StateWatch:
         """Look once. On the executor's thread."""
         if not self._context.loader.is_ready:
             return
+        self._clock.look()
         robot = self._context.loader.loaded.model
         states, names = self._context.joint_states, robot.variable_names
         found = (

@@ -26,7 +26,8 @@ from kinopt_ros.ros.motion.published import (
     told_by,
 )
 from kinopt_ros.ros.robot import joint_states
-from kinopt_ros.ros.robot.joint_states import LATEST, JointStates
+from kinopt_ros.ros.robot.joint_states import JointStates
+from kinopt_ros.ros.robot.motion_clock import LATEST
 from kinopt_ros.ros.robot.parameters import MOST_DELAY, START_DELAY
 from kinopt_ros.trajectory.interpolation import evaluate
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory as Trajectory

@@ -36,7 +36,7 @@ class Watched:
         )
         loader = SimpleNamespace(is_ready=True, loaded=SimpleNamespace(model=PANDA))
         context: Any = SimpleNamespace(node=node, loader=loader, joint_states=self.states)
-        self.clock: Any = SimpleNamespace(set_ahead=0.0)
+        self.clock: Any = SimpleNamespace(set_ahead=0.0, look=lambda: None)
         self.watch = StateWatch(context, self.clock)
 
     def hear(self, late: float, looks: int = 1) -> None:
