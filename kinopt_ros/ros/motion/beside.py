@@ -120,6 +120,14 @@ def is_at_end(one: Published, state: RobotState) -> bool:
     return bool((away(one, state, np.array(one.message.points[-1].positions)) <= OFF).all())
 
 
+def is_left_in(one: Published, state: RobotState) -> bool:
+    """Check whether joints are measured on the way of their motion, short of its end."""
+    if is_at_end(one, state):
+        return False
+    _, _, there = _compared(one, state)
+    return bool(there.any())
+
+
 def _compared(
     one: Published, state: RobotState
 ) -> tuple[Annotated[Float64, "T"], Annotated[Float64, "T n"], Annotated[Bool, "T"]]:

@@ -28,7 +28,13 @@ from kinopt_ros.ros.messages.stamps import nanoseconds
 from kinopt_ros.ros.messages.trajectory_answer import whole_controller
 from kinopt_ros.ros.motion.arrival import TOLERANCE as ARRIVAL_TOLERANCE
 from kinopt_ros.ros.motion.arrival import missed
-from kinopt_ros.ros.motion.beside import begun_by, check_beside, is_at_end, variables_of, without
+from kinopt_ros.ros.motion.beside import (
+    begun_by,
+    check_beside,
+    is_at_end,
+    variables_of,
+    without,
+)
 from kinopt_ros.ros.motion.brakes import brake_of, commanded_of, was_heard
 from kinopt_ros.ros.motion.controllers import (
     ChosenControllers,
@@ -64,9 +70,9 @@ LONGER, SETTLE_SECONDS = 1.2, 1.0
 """A motion may take so many times as long as it says, and so many seconds more, until it is stopped."""
 OWN_PACE_SECONDS = 5.0
 """How much longer one may take that is done at a controller's own pace, s: a gripper may be slower than its limits."""
-MOVED, LAG_SECONDS = 1e-3, 0.5
+MOVED, LAG_SECONDS, THERE_SECONDS = 1e-3, 0.5, 0.1
 """How far a joint of a published motion that should be over has to be measured to move, rad or m, within how many
-seconds, for the motion to be watched on: some controllers slow motions down."""
+seconds, for the motion to be watched on, and within how many where it ends: some controllers slow motions down."""
 BRAKE_SECONDS = 0.5
 """Longest time until a controller takes a brake, s; then it is told to stop as it likes."""
 STOPS_SECONDS = 0.2
@@ -348,12 +354,11 @@ class MotionRun:
     def _lags(self, running: Published) -> bool:
         """Check whether joints are still on their way in a published motion that should be over."""
         state, now = self._context.joint_states.of(running.robot), time.monotonic()
-        if is_at_end(running, state):
-            return False
         q = state.q[variables_of(running.robot, [running])]
         if self._moved is None or np.abs(q - self._moved[0]).max() > MOVED:
             self._moved = q, now
-        return now < self._moved[1] + LAG_SECONDS
+        is_there = is_at_end(running, state)  # it may pass there
+        return now < self._moved[1] + (THERE_SECONDS if is_there else LAG_SECONDS)
 
     def _sent(self, message: TrajectoryMessage) -> Published | None:
         """Return a motion that was sent, unless another one has taken its place."""
@@ -444,8 +449,8 @@ class MotionRun:
         elif self._chosen is not None:
             heard = self.wait_until_still(running)
             self._check_arrived(running, heard)
-        elif self._judged and not self.stopped:
-            self._check_arrives(running)
+        elif self._judged and not self.stopped and not self._arrives(running):
+            self._brake(running)  # a controller that waits would go on with it
 
     def _brake(self, running: Published) -> bool:
         """Brake, and have controllers stop as they like if they do not take that; False if another motion, or a stop,
@@ -657,8 +662,9 @@ class MotionRun:
         joints = kept_joints(self._parts or ())
         self._failed = missed(running, joints, state, self._context.parameter(ARRIVAL_TOLERANCE))
 
-    def _check_arrives(self, running: Published) -> None:
-        """Wait until the robot is where a published motion ends; stop with a sentence if it is not, in time."""
+    def _arrives(self, running: Published) -> bool:
+        """Wait until the robot is where a published motion ends; stop with a sentence, and return False, if it is not,
+        in time."""
         robot, joints = running.robot, running.message.joint_names
         variables = [robot.variable_index[name] for name in joints]
         q = self._context.joint_states.of(robot).q.copy()
@@ -673,8 +679,9 @@ class MotionRun:
                 if time.monotonic() > end:
                     self.stop(Status.CONTROL_FAILED, f"the motion was published, and should be over: {error}")
             else:
-                return
+                return True
             time.sleep(LOOK_SECONDS)
+        return False
 
     def _stands(self, robot: RobotModel, joints: Sequence[str]) -> bool:
         variables = [robot.variable_index[name] for name in joints]

@@ -13,6 +13,7 @@ from kinopt_ros.planning.servo.setup import PATIENCE, ServoSetup, servo_setup
 from kinopt_ros.planning.servo.stop import is_at_rest_sooner
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import sentence_of, trajectory_message
+from kinopt_ros.ros.motion.beside import is_left_in
 from kinopt_ros.ros.motion.brakes import (
     UNSURE,
     brake_as_measured,
@@ -177,7 +178,7 @@ class EmergencyStop:
             if not was_on_its_way(self._context, setup, published, state, now):
                 return "nobody has said lately whether the robot is at the end of its motion"
         if self._is_elsewhere(setup, state, published, now, one):
-            return self._brake_as_measured(claim, setup, published, one.brakes)
+            return self._brake_as_measured(claim, setup, published, one)
         if now >= published.end:
             return ""
         if one.brakes:
@@ -208,12 +209,12 @@ class EmergencyStop:
         claim: Stop,
         setup: ServoSetup,
         published: Commanded,
-        brakes: bool,
+        one: Published,
     ) -> str:
         """Stop a robot that is not in the motion that was published: its controller began with that later, slows
         motions down, or does something else."""
         robot = setup.robot
-        found = made_soon(partial(self._made_brake, setup, published, brakes), self._now)
+        found = made_soon(partial(self._made_brake, setup, published, one), self._now)
         if found is None:
             return ""
         brake, state, now = found
@@ -227,18 +228,19 @@ class EmergencyStop:
         )
 
     def _made_brake(
-        self, setup: ServoSetup, published: Commanded, brakes: bool, ahead: int
+        self, setup: ServoSetup, published: Commanded, one: Published, ahead: int
     ) -> tuple[JointTrajectory, RobotState, int] | None:
         """Return the brake of a robot from where it is measured, that state, and when it counts: so many ns ahead, ns
-        of the node's clock. None: it stands, and its motion is over. One that is not in its brake is still in the
-        motion before."""
+        of the node's clock. None: it stands, and its motion is over; on its way it may wait, as by a speed slider.
+        One that is not in its brake is still in the motion before."""
         state, now = self._context.joint_states.of(setup.robot).later(ahead), self._now() + ahead
         heard = is_heard(self._context, setup, state)
-        if heard and now >= published.end and stands(setup, state):
+        over = now >= published.end and stands(setup, state)
+        if heard and over and not is_left_in(one, state):
             return None
-        if heard and (freshly_stands(setup, state, now) or is_stuck(setup, published, state, now)):
+        if heard and (over or freshly_stands(setup, state, now) or is_stuck(setup, published, state, now)):
             brake = brake_where_it_stands(setup, published, state, now)
-        elif brakes and credible(setup, state):
+        elif one.brakes and credible(setup, state):
             velocity = state.seen_velocity[setup.variables]
             brake = brake_as_measured(setup, state, velocity, published.at(now).position)
         else:
