@@ -392,9 +392,10 @@ class Publishing(World):
         claim = self.output.claim("another one", lambda owner: None, joints=ARM)
         assert claim.publish(self.message(-1.0), PlannedFor(self.loaded, PANDA.default_q, None))
 
-    def measured(self, q: np.ndarray) -> None:
+    def measured(self, q: np.ndarray, velocity: float = 0.0) -> None:
         names = list(PANDA.variable_names)
-        self.joint_states.update(SimpleNamespace(name=names, position=q.tolist(), velocity=[]), 0, 0)
+        speeds = [velocity] * len(names)
+        self.joint_states.update(SimpleNamespace(name=names, position=q.tolist(), velocity=speeds), 0, 0)
 
 
 def along(running: Published, share: float) -> np.ndarray:
@@ -438,9 +439,14 @@ def test_a_published_motion_is_watched_as_long_as_its_robot_is_on_the_way(
     assert not world.run._runs(running)
     world.measured(along(running, 0.8))
     assert world.run._runs(running)
-    world.measured(along(running, 1.0))
-    assert world.run._runs(running)  # it may pass there
+    end = along(running, 1.0)
+    world.measured(end, 0.06)
+    assert world.run._runs(running)  # it passes there
     seconds[0] += 2.0 * run.THERE_SECONDS
+    assert not world.run._runs(running)
+    world.measured(along(running, 0.9))
+    assert world.run._runs(running)
+    world.measured(end)
     assert not world.run._runs(running)
 
 

@@ -70,9 +70,10 @@ LONGER, SETTLE_SECONDS = 1.2, 1.0
 """A motion may take so many times as long as it says, and so many seconds more, until it is stopped."""
 OWN_PACE_SECONDS = 5.0
 """How much longer one may take that is done at a controller's own pace, s: a gripper may be slower than its limits."""
-MOVED, LAG_SECONDS, THERE_SECONDS = 1e-3, 0.5, 0.1
+MOVED, LAG_SECONDS, THERE_SECONDS, STILL = 1e-3, 0.5, 0.1, 5e-3
 """How far a joint of a published motion that should be over has to be measured to move, rad or m, within how many
-seconds, for the motion to be watched on, and within how many where it ends: some controllers slow motions down."""
+seconds, for the motion to be watched on: some controllers slow motions down. Where it ends, within how many seconds,
+and from which velocity on, rad/s or m/s."""
 BRAKE_SECONDS = 0.5
 """Longest time until a controller takes a brake, s; then it is told to stop as it likes."""
 STOPS_SECONDS = 0.2
@@ -354,10 +355,13 @@ class MotionRun:
     def _lags(self, running: Published) -> bool:
         """Check whether joints are still on their way in a published motion that should be over."""
         state, now = self._context.joint_states.of(running.robot), time.monotonic()
-        q = state.q[variables_of(running.robot, [running])]
+        index = variables_of(running.robot, [running])
+        q = state.q[index]
         if self._moved is None or np.abs(q - self._moved[0]).max() > MOVED:
             self._moved = q, now
-        is_there = is_at_end(running, state)  # it may pass there
+        is_there = is_at_end(running, state)
+        if is_there and np.abs(state.seen_velocity[index]).max(initial=0.0) <= STILL:
+            return False  # else it may pass there
         return now < self._moved[1] + (THERE_SECONDS if is_there else LAG_SECONDS)
 
     def _sent(self, message: TrajectoryMessage) -> Published | None:

@@ -24,7 +24,12 @@ PARAMETERS = {
     "ik.position_tolerance": 1e-3,
     "ik.orientation_tolerance": 1e-2,
 }
-CONTEXT: Any = SimpleNamespace(parameter=PARAMETERS.__getitem__)
+AHEAD = {"ns": 0}
+"""How far ahead of the time of motions the node's clock was set, ns."""
+CLOCK = SimpleNamespace(now=lambda: SimpleNamespace(nanoseconds=ARRIVED + AHEAD["ns"]))
+CONTEXT: Any = SimpleNamespace(
+    parameter=PARAMETERS.__getitem__, now=lambda: ARRIVED, node=SimpleNamespace(get_clock=lambda: CLOCK)
+)
 SETUP: Any = SimpleNamespace(robot=None, base="base", T_base_frame=lambda q, link, T_link_frame: np.eye(4))
 
 
@@ -56,6 +61,21 @@ def test_commands_that_lay_somewhere_are_refused(message: Any, said: str) -> Non
     """A network that delivers late, or a process that was stopped, had the robot move by what was wanted before."""
     with pytest.raises(InvalidGoalError, match=said):
         read(message)
+
+
+@pytest.mark.parametrize("ahead", [-0.3, 3.0])
+def test_commands_are_as_old_as_the_nodes_clock_says(ahead: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Motions may go by another one, where the node's was set: what had just been sent was refused, or what had lain
+    for seconds was taken."""
+    monkeypatch.setitem(AHEAD, "ns", round(1e9 * ahead))
+    now = ARRIVED + AHEAD["ns"]
+    sec, nanosec = divmod(now - 50_000_000, 10**9)
+    assert read(stamped(TwistStamped(), sec, nanosec)).ends > ARRIVED
+    target = read(stamped(PoseStamped(), sec, nanosec)).target
+    assert target.time == ARRIVED - 50_000_000
+    sec, nanosec = divmod(now - 150_000_000, 10**9)
+    with pytest.raises(InvalidGoalError, match=r"is stamped 0.15 s before"):
+        read(stamped(TwistStamped(), sec, nanosec))
 
 
 @pytest.mark.parametrize("type_", [TwistStamped, PoseStamped])
