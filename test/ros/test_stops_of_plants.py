@@ -450,14 +450,7 @@ def test_a_process_that_sleeps_once_while_it_makes_a_stop_stops_hardly_later(
 @pytest.mark.parametrize("plant", [Plant(), Plant(drive_lag=0.03)])
 def test_a_robot_stops_as_ever_after_the_nodes_clock_was_set(plant: Plant, ahead: float, order: str) -> None:
     """The brake began where the motion would have been by the node's clock: 0.7 rad farther, into what it was for."""
-    world, motion = a_world(plant)
-    with world.own_time():
-        world.pass_ms(50)
-        running = world.move(motion)
-        world.pass_ms(400)
-        world.set_clock(round(1e9 * ahead))
-        world.pass_ms(100)
-        assert_stops_as_ever(world, motion, running, order)
+    assert_stops_as_ever_after_a_step(plant, 50, ahead, order)
 
 
 @pytest.mark.parametrize("order", ["emergency", "cancel"])
@@ -486,12 +479,17 @@ def test_silence_does_not_say_that_the_robots_clock_was_set(
 @pytest.mark.parametrize("wrong", [0.7, 3.0, -0.7, -3.0])
 def test_a_robot_stops_as_ever_after_the_nodes_clock_was_set_right(wrong: float, order: str) -> None:
     """It went 0.16 rad beyond its motion."""
-    world, motion = a_world(Plant(clock=round(1e9 * wrong)))
+    assert_stops_as_ever_after_a_step(Plant(clock=round(1e9 * wrong)), 500, wrong, order)
+
+
+def assert_stops_as_ever_after_a_step(plant: Plant, wait: float, ahead: float, order: str) -> None:
+    """``wait``: until the motion, ms; ``ahead``: by how much the node's clock is set in it, s."""
+    world, motion = a_world(plant)
     with world.own_time():
-        world.pass_ms(500)
+        world.pass_ms(wait)
         running = world.move(motion)
         world.pass_ms(400)
-        world.set_clock(round(1e9 * wrong))
+        world.set_clock(round(1e9 * ahead))
         world.pass_ms(100)
         assert_stops_as_ever(world, motion, running, order)
 

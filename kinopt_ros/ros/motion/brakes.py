@@ -211,7 +211,8 @@ def _where(
     heard = is_heard(context, setup, state)
     found = _found_in(setup, commanded, state, now - lead, context, heard)
     between, share = None, 1.0
-    slowed = None if _may_be_older(setup, state) else slowed_to(commanded, setup, state, now - lead)
+    older = _may_be_older(setup, state)
+    slowed = None if older else slowed_to(commanded, setup, state, now - lead)
     if slowed is not None:
         found = slowed[0], slowed[0]
     if found is None:
@@ -235,7 +236,7 @@ def _where(
     if gone or share != 1.0 or (lead <= LAG and not state.may_lie_unread(index)):
         return at, between
     late = 0
-    if not _may_be_older(setup, state):
+    if not older:
         if found is None:
             return at, between
         late = max(0, now - lead - found[1])

@@ -28,13 +28,7 @@ from kinopt_ros.ros.messages.stamps import nanoseconds
 from kinopt_ros.ros.messages.trajectory_answer import whole_controller
 from kinopt_ros.ros.motion.arrival import TOLERANCE as ARRIVAL_TOLERANCE
 from kinopt_ros.ros.motion.arrival import missed
-from kinopt_ros.ros.motion.beside import (
-    begun_by,
-    check_beside,
-    is_at_end,
-    variables_of,
-    without,
-)
+from kinopt_ros.ros.motion.beside import begun_by, check_beside, is_at_end, variables_of, without
 from kinopt_ros.ros.motion.brakes import brake_of, commanded_of, was_heard
 from kinopt_ros.ros.motion.controllers import (
     ChosenControllers,

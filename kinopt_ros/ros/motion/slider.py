@@ -51,9 +51,7 @@ def pace_of(motion: Commanded, setup: ServoSetup, state: RobotState, now: int) -
     for lates in (np.arange(0.0, _LATEST, _COARSE), np.arange(-_COARSE, _COARSE, _FINE)):
         tried = late + lates
         late = float(tried[np.argmin(setup.away(measured, _at(motion, seen, -tried)).max(axis=1))])
-    times = -late - _PACES[:, None] * since
-    there = _at(motion, seen, times.ravel()).reshape(len(_PACES), len(since), -1)
-    errors = setup.away(places, there).max(axis=(1, 2))
+    errors = _errors(motion, setup, _PACES, since, places, seen, late)
     errors = np.maximum(errors, setup.away(measured, _at(motion, seen, np.array([-late]))).max())
     best = int(np.argmin(errors))
     if _PACES[best] > _FASTEST or errors[best] > _EXPLAINED or errors[-1] < _NOT_EXPLAINED:
@@ -86,14 +84,27 @@ def slowed_to(
     if away.min() > _EXPLAINED or late < _BEHIND:
         return None
     shares = np.arange(0.0, 1.01, 0.02)
-    there = _at(motion, measured, (-late - shares[:, None] * since).ravel()).reshape(
-        len(shares), len(since), -1
-    )
-    errors = setup.away(places, there).max(axis=(1, 2))
+    errors = _errors(motion, setup, shares, since, places, measured, late)
     best = int(np.argmin(errors))
     if errors[best] > _NOT_EXPLAINED or errors[-1] < errors[best] + _EXPLAINED:
         return None
     return measured - round(late * NANOSECONDS_PER_SECOND), float(shares[best])
+
+
+def _errors(
+    motion: Commanded,
+    setup: ServoSetup,
+    paces: Annotated[Float64, "P"],
+    since: Annotated[Float64, "K"],
+    places: Annotated[Float64, "K n"],
+    seen: int,
+    late: float,
+) -> Annotated[Float64, "P"]:
+    """Return how far joints were at most, rad or m, some times before they were seen (s), from where each pace has them
+    that leads to where a motion was ``late`` s before that."""
+    times = -late - paces[:, None] * since
+    there = _at(motion, seen, times.ravel()).reshape(len(paces), len(since), -1)
+    return np.asarray(setup.away(places, there).max(axis=(1, 2)))
 
 
 def _at(motion: Commanded, seen: int, seconds: Annotated[Float64, "K"]) -> Annotated[Float64, "K n"]:

@@ -148,7 +148,7 @@ class _Reading(NamedTuple):
         else:
             since, earlier = received, self.fastest_at(received)
         now = self.passed + (between if between > 0.0 else received - self.received)
-        ways, compared = self.ways, self.compared
+        ways, compared, by = self.ways, self.compared, _late(stamp, arrived)
         swept = self.swept + 0.5 * (self.velocity + velocity) * (now - self.passed)
         held = min(self.held + passed, _HELD) if way == 0.0 else 0.0
         if max(held, self.held) > _REPEATED:  # and then it goes on from elsewhere
@@ -170,9 +170,7 @@ class _Reading(NamedTuple):
             self.speaks or velocity != 0.0,
             now,
             max(late, self.slowest_at(received)),
-            self.alike
-            if abs(_late(stamp, arrived) - self.alike[1]) <= _EQUALLY
-            else (received, _late(stamp, arrived)),
+            self.alike if abs(by - self.alike[1]) <= _EQUALLY else (received, by),
             self.gap_after(received),
             ways,
             swept,
