@@ -96,6 +96,15 @@ def test_a_slow_network_is_no_proof(clocks: Clocks, ahead: int) -> None:
     assert clocks.pass_ms(150, arm=0) == clocks.usual
 
 
+@pytest.mark.parametrize("ahead", STEPS)
+def test_a_network_that_gets_quicker_is_no_proof(clocks: Clocks, ahead: int) -> None:
+    clocks.pass_ms(100, way=10 * MS, arm=0)
+    clocks.set += ahead
+    clocks.pass_ms(100, way=10 * MS, arm=0)
+    clocks.pass_ms(300, way=MS, arm=0)
+    assert clocks.pass_ms(300, arm=0) == clocks.usual
+
+
 def test_a_robot_of_another_clock_keeps_it_while_it_moves(clocks: Clocks) -> None:
     clocks.moves = True
     clocks.pass_ms(100, arm=-7 * SECOND)
@@ -282,6 +291,71 @@ def test_simulated_time_may_begin_after_joint_states(monkeypatch: pytest.MonkeyP
     clocks.set = 100 * SECOND
     assert clock.now() == 100 * SECOND
     assert clock.set_ahead == 0.0
+
+
+@pytest.mark.parametrize("late", [0, 30 * MS])
+@pytest.mark.parametrize("ahead", [-500 * SECOND, 500 * SECOND, 3 * SECOND])
+def test_simulated_time_in_bursts_may_be_set(monkeypatch: pytest.MonkeyPatch, ahead: int, late: int) -> None:
+    """Two ticks that come at once are no hundredfold pace: the time of motions was wrong by seconds, for ever."""
+    clocks = Clocks(monkeypatch, simulated=True)
+    said = [100 * SECOND]
+    clock = MotionClock(lambda: said[0], lambda: True, lambda: True)
+
+    def pass_ticks(count: int) -> int:
+        now = 0
+        for k in range(count):  # six ticks at once, every 60 ms
+            clocks.machine += 60 * MS if k % 6 == 0 else MS // 5
+            said[0] += 10 * MS
+            now = clock.heard("arm", said[0] - late)
+        return now
+
+    for _ in range(20):
+        pass_ticks(17)
+        said[0] += ahead
+        assert pass_ticks(24) == said[0]
+        said[0] -= ahead
+        assert pass_ticks(24) == said[0]
+
+
+@pytest.mark.parametrize("moves", [False, True])
+def test_the_robot_may_hear_first_that_simulated_time_begins(
+    monkeypatch: pytest.MonkeyPatch, moves: bool
+) -> None:
+    clocks = Clocks(monkeypatch, simulated=True)
+    said = [0]
+    clock = MotionClock(lambda: said[0], lambda: True, lambda: moves)
+    for _ in range(5):
+        clocks.machine += 10 * MS
+        clock.heard("arm", 1000 * SECOND)
+    for begin in (1000 * SECOND, 500 * SECOND):  # it begins, and is set back
+        said[0] = begin
+        for _ in range(20):
+            clocks.machine += 10 * MS
+            said[0] += 10 * MS
+            now = clock.heard("arm", said[0])
+        assert now == said[0]
+
+
+@pytest.mark.parametrize("first", [1, 5, 30])
+@pytest.mark.parametrize("ahead", [3 * SECOND, 500 * SECOND, -3 * SECOND])
+def test_the_robot_may_hear_first_that_a_clock_was_set(clocks: Clocks, ahead: int, first: int) -> None:
+    """Its joint states seemed to be of another clock from then on, whose motions go on by the old one."""
+    clocks.moves = True
+    clocks.pass_ms(200, arm=0)
+    clocks.pass_ms(10 * first, arm=ahead)
+    assert clocks.clock.now() == clocks.usual
+    clocks.set += ahead
+    clocks.pass_ms(50, arm=ahead)
+    assert clocks.clock.now() == clocks.usual + ahead
+
+
+def test_a_clock_that_is_set_right_is_no_other_one(clocks: Clocks) -> None:
+    clocks.moves = True
+    clocks.pass_ms(500, arm=20 * SECOND)  # ahead
+    clocks.pass_ms(100, arm=0)
+    clocks.set += 3 * SECOND
+    clocks.pass_ms(50, arm=3 * SECOND)
+    assert clocks.clock.now() == clocks.usual + 3 * SECOND
 
 
 def test_what_many_publishers_say_is_forgotten(clocks: Clocks) -> None:
