@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from builtin_interfaces.msg import Time
 from geometry_msgs.msg import PoseStamped, TwistStamped
 from rclpy.clock import Clock, ClockType
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile
+from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool
 from support.ros_requests import READY, StartNode, pose, set_parameter, stand, target
 from support.simulated_controller import SimulatedController
@@ -432,17 +434,27 @@ def test_simulated_time(start_node: StartNode, panda_parameters: dict[str, objec
     rosgraph = pytest.importorskip("rosgraph_msgs.msg")
     far = {**panda_parameters, "use_sim_time": True, "servo.tracking_tolerance": 10.0}
     _, client = start_node("kinopt_simulated", far)
-    client.node.set_parameters([Parameter("use_sim_time", value=True)])  # the robot's clock, too
-    client.pretend_robot(READY)
+    client.node.set_parameters([Parameter("use_sim_time", value=True)])
     clock = client.node.create_publisher(rosgraph.Clock, "/clock", 10)
     servo = Servo(client, "kinopt_simulated")
-    now = [1000.0]
+    now, robot = [1000.0], [1000.0]
+    state = JointState(name=list(READY), position=list(READY.values()), velocity=[0.0] * len(READY))
+
+    def stamp(seconds: float) -> Time:
+        return Time(sec=int(seconds), nanosec=int(seconds % 1.0 * 1e9))
 
     def tick() -> None:
         now[0] += 0.01
-        message = rosgraph.Clock()
-        message.clock.sec, message.clock.nanosec = int(now[0]), int(now[0] % 1.0 * 1e9)
-        clock.publish(message)
+        robot[0] += 0.01
+        clock.publish(rosgraph.Clock(clock=stamp(now[0])))
+        state.header.stamp = stamp(robot[0])
+        client.publish_joint_state(state)
+
+    def lead() -> list[int]:
+        """How far ahead of the robot's clock the next motions count, s."""
+        before = len(client.trajectories)
+        servo.stream_until(lambda: len(client.trajectories) > before + 5, 0.0, 0.05, 0.0)
+        return [m.header.stamp.sec - int(robot[0]) for m in client.trajectories[before:]]
 
     steady = Clock(clock_type=ClockType.STEADY_TIME)
     timer = client.node.create_timer(0.01, tick, clock=steady)
@@ -452,9 +464,12 @@ def test_simulated_time(start_node: StartNode, panda_parameters: dict[str, objec
     stamps = [m.header.stamp.sec + 1e-9 * m.header.stamp.nanosec for m in client.trajectories]
     # A stamp may be ahead by the longest way to a controller that is reckoned with.
     assert 1000.0 < stamps[0] < stamps[-1] <= now[0] + 0.1
-    now[0] = 500.0  # set back while the robot moves, as simulators do
-    # Joint states have to say that the robot's clock was set, too.
+    now[0] = 500.0  # set back while the robot moves, as simulators do: its own clock has not heard of that
+    servo.stream_until(lambda: 500 <= servo.statuses[-1].header.stamp.sec < 600, 0.0, 0.05, 0.0)
+    assert all(abs(seconds) <= 1 for seconds in lead())
+    robot[0] = now[0]
     servo.stream_until(lambda: 500 <= client.trajectories[-1].header.stamp.sec < 600, 0.0, 0.05, 0.0)
+    assert all(abs(seconds) <= 1 for seconds in lead())
     client.node.destroy_timer(timer)
     client.spin(0.3)
     sent = len(client.trajectories)
