@@ -459,7 +459,7 @@ def test_simulated_time(start_node: StartNode, panda_parameters: dict[str, objec
     steady = Clock(clock_type=ClockType.STEADY_TIME)
     timer = client.node.create_timer(0.01, tick, clock=steady)
     prepared(servo)
-    servo.stream_until(lambda: len(client.trajectories) > 2, 0.0, 0.05, 0.0)
+    servo.stream_until(lambda: len(client.trajectories) > 10, 0.0, 0.05, 0.0)
     assert_ends_at_rest(client.trajectories)
     stamps = [m.header.stamp.sec + 1e-9 * m.header.stamp.nanosec for m in client.trajectories]
     # A stamp may be ahead by the longest way to a controller that is reckoned with.
