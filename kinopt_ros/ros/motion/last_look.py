@@ -31,7 +31,7 @@ from kinopt_ros.ros.motion.beside import check_beside, variables_of, without
 from kinopt_ros.ros.motion.published import Published, followed, not_begun_since
 from kinopt_ros.ros.robot.joint_states import JUMP_SECONDS, UNREAD_SECONDS, RobotState
 from kinopt_ros.ros.robot.loader import LoadedRobot
-from kinopt_ros.ros.robot.motion_clock import LATEST
+from kinopt_ros.ros.robot.publisher_clock import LATEST
 from kinopt_ros.scene.scene import Scene
 from kinopt_ros.status import Status
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory

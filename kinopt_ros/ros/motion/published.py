@@ -29,8 +29,8 @@ from kinopt_ros.ros.motion.drives import (
 )
 from kinopt_ros.ros.motion.slider import pace_of
 from kinopt_ros.ros.robot.joint_states import RobotState
-from kinopt_ros.ros.robot.motion_clock import EARLIEST, LATEST
 from kinopt_ros.ros.robot.parameters import MOST_DELAY, START_DELAY
+from kinopt_ros.ros.robot.publisher_clock import EARLIEST, LATEST
 from kinopt_ros.trajectory.braking import MotionState
 from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND, JointTrajectory
 

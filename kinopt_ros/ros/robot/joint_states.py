@@ -15,7 +15,8 @@ from kinopt_ros.errors import InvalidStateError, StaleStateError, quoted, shorte
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.turns import endless_variables
 from kinopt_ros.robot.xml_text import MAX_NAME_LENGTH
-from kinopt_ros.ros.robot.motion_clock import CLOCK_STEP, LATEST, QUICKEST
+from kinopt_ros.ros.robot.motion_clock import CLOCK_STEP, QUICKEST
+from kinopt_ros.ros.robot.publisher_clock import LATEST
 
 _MOST_NAMES = 10_000
 """Most joints remembered, of this robot and of others on the topic."""

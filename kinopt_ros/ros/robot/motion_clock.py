@@ -8,12 +8,9 @@ robots whose clock is another one anyway, the time goes on as if the node's had 
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
-EARLIEST, LATEST = -0.05, 0.5
-"""How late joint states come after their stamps where clocks agree, s."""
-STEP = 50_000_000
-"""What a clock may be read too late or too early without having been set, ns."""
+from kinopt_ros.ros.robot.publisher_clock import STEP, PublisherClock
+
 QUICKEST, CLOCK_STEP = 20, 100_000_000
 """How many times as quick as the machine's time simulated time is at most, and its longest step, ns."""
 _PACE = 500_000_000
@@ -21,54 +18,14 @@ _PACE = 500_000_000
 _SECOND = 10**9
 _HOLDS = 100_000_000
 """Time for which a step does not count at least where nobody can say whether the robot shares it, ns."""
-_SOONER, _SLEW = 10_000_000, 2e-3
-"""By how much joint states may come sooner than they ever did lately, ns, and share of the time by which clocks may
-drift apart."""
-_SOON = 500_000_000
-"""Time after which joint states that come much sooner are those of a clock that was set by itself, ns."""
-_TOO_SOON = 50.0
-"""How much less likely it is that joint states come even sooner than that they come later."""
-_TIMES = 3
-"""Messages in a row that say that a clock was set, too: one may have been long on its way."""
+_SILENT, _GONE = _SECOND, 60 * _SECOND
+"""Time without joint states after which somebody may be gone, and is, ns."""
+_STALL = 100_000_000
+"""Longest time between two looks at the clock in which the node has listened, ns."""
 _MOST = 64
 """Most publishers of joint states that are told apart."""
 _READ_IN, _READS = 1_000_000, 3
 """Time within which the clock is to be read, ns, and how often that is tried."""
-
-
-@dataclass
-class _Publisher:
-    """Somebody who publishes joint states."""
-
-    least: int
-    """The least time by which they come after their stamps lately, ns, by the clock that he shares."""
-    heard: int
-    """When he was heard of last, ns of the machine's time."""
-    count: int = 0
-    """How many messages in a row have said that his clock was set as the node's was."""
-    sooner: int = 0
-    """Since when they come much sooner, ns of the machine's time; 0 if they don't. He may have heard of a new time
-    before the node has."""
-
-    @property
-    def agrees(self) -> bool:
-        """Whether his clock is as that of motions."""
-        return EARLIEST * _SECOND <= self.least <= LATEST * _SECOND
-
-    @property
-    def shares(self) -> bool:
-        """Whether his clock was set as the node's was."""
-        return self.count >= _TIMES
-
-    def take(self, late: int, at: int) -> None:
-        """Take a message that has come ``late`` (ns), at a time of the machine's (ns)."""
-        much = late < self.least - STEP
-        self.sooner = (self.sooner or at) if much else 0
-        if not self.agrees and EARLIEST * _SECOND <= late <= LATEST * _SECOND:
-            self.least = late  # his clock was set right
-        elif not much or at >= self.sooner + _SOON:
-            self.least = min(late, self.least + round(_SLEW * (at - self.heard)))
-        self.heard = at
 
 
 class MotionClock:
@@ -94,8 +51,11 @@ class MotionClock:
         self._set = 0
         """How far ahead the clock was set, ns, which does not count yet."""
         self._stepped = 0
-        """When it was set, ns of the machine's time."""
-        self._known: dict[str, _Publisher] = {}
+        """When it was set, ns of the time listened."""
+        self._listened, self._looked = 0, 0
+        """For how long the node has listened, ns: not while it gets no CPU; and when it did last, ns of the machine's
+        time."""
+        self._known: dict[str, PublisherClock] = {}
 
     @property
     def set_ahead(self) -> float:
@@ -125,35 +85,31 @@ class MotionClock:
             now = self._now()
             if self._set and self._counts(moves):
                 now += self._set
-                self._set = 0
                 for one in self._known.values():
-                    one.count = 0
+                    one.follow(self._set)
+                self._set = 0
             return now
 
     def _hear(self, name: str, late: int) -> None:
-        at = time.monotonic_ns()
-        one = self._known.pop(name, None)
-        if one is None:
-            # Of two clocks that may be his it is the nearer one.
-            own = not self._set or abs(late) < abs(late + self._set)
-            one = _Publisher(late if own else late + self._set, at, 0 if own else _TIMES)
-        elif self._set:
-            shares = _unlikely(late + self._set - one.least) < _unlikely(late - one.least)
-            one.count = one.count + 1 if shares else 0
-            one.take(late + self._set if shares else late, at)
-        else:
-            one.take(late, at)
+        one = self._known.pop(name, None) or PublisherClock(self._listened)
+        one.take(late, self._set, time.monotonic_ns())
+        one.heard = self._listened
         self._known[name] = one  # to the end of the order
         while len(self._known) > _MOST:
             del self._known[next(iter(self._known))]
 
     def _counts(self, moves: bool) -> bool:
         """Check whether a step counts."""
-        now = time.monotonic_ns()
-        telling = [one for one in self._known.values() if one.agrees]
-        if any(one.shares for one in telling):  # who is silent may be gone
-            return all(one.shares or now > one.heard + _SECOND for one in telling)
-        return not (telling or moves) and now >= self._stepped + _HOLDS
+        telling = [one for one in self._known.values() if one.tells]
+        if moves:  # who was silent already when the clock was set is gone
+            telling = [one for one in telling if one.heard >= self._stepped - _SILENT]
+            return bool(telling) and all(one.shares for one in telling)
+        if self._listened < self._stepped + _HOLDS:
+            return False
+        alive = [one for one in telling if one.heard >= self._listened - _SILENT]
+        if not alive:
+            return not any(one.heard >= self._listened - _GONE for one in telling)
+        return all(one.shares or one.is_nearer(self._set) for one in alive)
 
     def _now(self) -> int:
         for _ in range(_READS):
@@ -165,14 +121,25 @@ class MotionClock:
         if self._read is not None and self._read[0]:  # simulated time is 0 until it begins
             step = self._step(said - self._read[0], before - self._read[2], after - self._read[1])
             if step:
-                self._stepped = self._stepped if self._set else after
-                self._set += step
-                self._paced = None
+                self._note(step)
+        self._listened += min(after - self._looked, _STALL)
+        self._looked = after
         if said:
             self._measure(said, after)
-        if self._read is None or said != self._read[0]:  # simulated time stands until it is told again
+        # Simulated time stands until it is told again.
+        if self._read is None or said != self._read[0] or not self._is_simulated():
             self._read = said, before, after
         return said - self._set
+
+    def _note(self, step: int) -> None:
+        """Take notice that the clock was set ahead, ns."""
+        alone = not self._set
+        self._stepped = self._listened if alone else self._stepped
+        self._set += step
+        self._set = 0 if abs(self._set) < _READ_IN else self._set  # it was set right again
+        self._paced = None
+        for one in self._known.values():
+            one.begin_anew(alone)
 
     def _measure(self, said: int, at: int) -> None:
         """Measure how quick simulated time is."""
@@ -193,8 +160,3 @@ class MotionClock:
         else:
             usual = gone if least - STEP <= gone <= most + STEP else (least + most) // 2
         return gone - usual
-
-
-def _unlikely(longer: int) -> float:
-    """Return a measure of how unlikely it is that a message was longer on its way than any lately, by ``longer``."""
-    return abs(longer) if longer >= -_SOONER else -_TOO_SOON * longer

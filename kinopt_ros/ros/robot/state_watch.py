@@ -13,7 +13,8 @@ from kinopt_ros.array import Float64
 from kinopt_ros.errors import shortened
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.robot.joint_states import SLOWEST_WAY, RobotState
-from kinopt_ros.ros.robot.motion_clock import LATEST, MotionClock
+from kinopt_ros.ros.robot.motion_clock import MotionClock
+from kinopt_ros.ros.robot.publisher_clock import LATEST
 
 LOOK_SECONDS = 1.0
 LOOKS = 3
