@@ -101,7 +101,7 @@ class KinoptNode(ManagedNode):
         self._motion_clock = MotionClock(
             lambda: int(self.get_clock().now().nanoseconds),
             self._time_is_simulated,
-            lambda: self._motions.runs,
+            lambda: self._motions.runs or self.watches,
         )
         self._shared = Context(
             self,

@@ -12,10 +12,13 @@ from stops.trials import ROBOTS, Trial, tried
 from stops.world import World
 
 from kinopt_ros.planning.motion import plan_joint_motion
+from kinopt_ros.robot.urdf import robot_from_urdf
 from kinopt_ros.ros.motion import brakes, stops_in_time
 from kinopt_ros.ros.motion.run import MotionRun
+from kinopt_ros.status import Status
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 from kinopt_ros.trajectory.simulated_controller import Waypoint
+from kinopt_ros.trajectory.timing import point_to_point
 
 PANDA, ARM = ROBOTS["panda"]
 REST, ACCELERATION, VELOCITY, BEYOND = 0.8, 1.75, 1.1, 0.02
@@ -535,3 +538,98 @@ def test_a_hiccup_of_joint_states_leads_no_robot_with_a_slider_on(
     assert found.rest <= REST, (found, world.said)
     assert found.travel <= 0.25, (found, world.said)
     assert found.acceleration <= ACCELERATION, (found, world.said)
+
+
+def a_world_of_a_loop() -> tuple[World, JointTrajectory]:
+    """A Panda that is about to turn its first joint by 1.5 rad, and back."""
+    world, there = a_world(Plant())
+    turned = there.position[::-1], -there.velocity[::-1], there.acceleration[::-1]
+    times = np.concatenate([there.time, there.duration + (there.duration - there.time[::-1])[1:]])
+    joined = [np.concatenate([one, two[1:]]) for one, two in zip(
+        (there.position, there.velocity, there.acceleration), turned, strict=True
+    )]  # fmt: skip
+    return world, JointTrajectory(there.joint_names, times, *joined)
+
+
+@pytest.mark.parametrize("late", [-1000.0, 500.0, 5000.0])
+@pytest.mark.parametrize("order", ["deactivate", "emergency"])
+def test_a_loop_that_waits_at_its_begin_is_stopped(order: str, late: float) -> None:
+    """It seemed to be over, as it ends there, and nothing was sent: the robot did all of it when its slider went up."""
+    world, motion = a_world_of_a_loop()
+    with world.own_time():
+        world.wait()
+        world.pass_ms(50)
+        world.move(motion)
+        world.pass_ms(100 + 1e3 * motion.duration + late)
+        world.deactivate() if order == "deactivate" else world.emergency(True)
+        world.pass_ms(1000)
+        world.go_on()
+        world.pass_ms(1e3 * motion.duration + 1000)
+        told = world.truth()[1]
+    assert np.abs(told - motion.position[0]).max() < 1e-3, world.said
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_a_loop_that_nobody_has_seen_to_begin_is_no_success(waits: bool) -> None:
+    world, motion = a_world_of_a_loop()
+    with world.own_time():
+        if waits:
+            world.wait()
+        world.pass_ms(50)
+        world.move(motion, judged=True)
+        world.pass_ms(100 + 1e3 * motion.duration + 3000)
+        [ended] = world.ended
+        assert ended.code == (Status.CONTROL_FAILED if waits else Status.SUCCESS), ended
+        if waits:
+            world.go_on()
+        world.pass_ms(1e3 * motion.duration + 1000)
+        told = world.truth()[1]
+    assert np.abs(told - motion.position[0]).max() < 1e-3 if waits else len(world.sent) == 1, world.said
+
+
+@pytest.mark.parametrize("judged", [False, True])
+def test_a_robot_that_waits_on_its_way_does_not_go_on_unwatched(judged: bool) -> None:
+    """It waited for longer than its motion was looked at, and went on into what had come meanwhile."""
+    world, motion = a_world(Plant())
+    with world.own_time():
+        world.pass_ms(50)
+        world.move(motion, judged)
+        world.pass_ms(100 + 500)
+        world.wait()
+        world.pass_ms(1e3 * motion.duration + 3000)
+        before = world.truth()[1][-1]
+        world.go_on()
+        world.pass_ms(1e3 * motion.duration)
+        told = world.truth()[1][-1]
+    assert np.abs(motion.position[-1] - before).max() > 0.1
+    assert told == pytest.approx(before, abs=0.02)
+
+
+@pytest.mark.parametrize("judged", [False, True])
+def test_a_robot_that_does_nothing_gets_no_brake(judged: bool) -> None:
+    """Somebody looks at what is published, or has it done later."""
+    world, motion = a_world(Plant())
+    with world.own_time():
+        world.wait()
+        world.pass_ms(50)
+        world.move(motion, judged)
+        world.pass_ms(1e3 * motion.duration + 3000)
+    assert len(world.sent) == 1 + judged
+
+
+def test_a_driver_that_leaves_out_whole_turns_has_arrived() -> None:
+    """The joint was elsewhere by a turn: the motion had failed."""
+    robot = robot_from_urdf(
+        '<robot name="wheel"><link name="base"/><link name="l"/><joint name="j" type="continuous"><parent link="base"/>'
+        '<child link="l"/><axis xyz="0 0 1"/><limit velocity="2" effort="1"/></joint></robot>'
+    )
+    begin, limits = np.array([2.0]), (np.array([2.0]), np.array([2.0]), np.array([20.0]))
+    world = World(Plant(wraps=True), robot, ("j",), begin, [0])
+    with world.own_time():
+        world.pass_ms(50)
+        motion = point_to_point(("j",), begin, begin + 2.0, *limits)
+        world.move(motion, judged=True)
+        world.pass_ms(100 + 1e3 * motion.duration + 3000)
+    [ended] = world.ended
+    assert ended.code == Status.SUCCESS, ended
+    assert len(world.sent) == 1

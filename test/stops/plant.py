@@ -39,6 +39,8 @@ class Plant:
     misses: float = 0.0
     """Share of cycles in which the driver reads nothing: it says where joints were, and divides by the time of one
     cycle in the next."""
+    wraps: bool = False
+    """Whether the driver says angles between minus half a turn and that."""
     stamps: bool = True
     """Whether joint states have stamps."""
     keeps_stamps: bool = True

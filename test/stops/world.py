@@ -17,6 +17,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool
 from support.looks import Trusting
 
+from kinopt_msgs.msg import Status as StatusMsg
 from kinopt_ros.errors import InvalidRequestError
 from kinopt_ros.planning.motion import plan_joint_motion
 from kinopt_ros.robot.model import RobotModel
@@ -186,6 +187,8 @@ class World:
         """Motions that were published, and when."""
         self.moves: list[JointTrajectory] = []
         """Those that ``move`` was asked for."""
+        self.ended: list[StatusMsg] = []
+        """How they ended."""
         self._ways, self._noise = (np.random.default_rng([*seed, k]) for k in (1, 2))
         self._controller = SimulatedController(
             joints,
@@ -194,6 +197,9 @@ class World:
             plant.speed_scaling,
             plant.from_desired,
         )
+        self._taken: tuple[Any, int] | None = None
+        """What the controller does, and for how long it has done that, ns, or when it began."""
+        self._waits = False
         self._lost = self._set = 0
         self._repeats_from: int | None = None
         self._filtered = np.zeros(len(joints))
@@ -254,16 +260,34 @@ class World:
         """Let time pass."""
         self.time.pass_until(self.time.now + round(MS * milliseconds))
 
-    def move(self, motion: JointTrajectory) -> MotionRun:
+    def wait(self) -> None:
+        """Have the controller wait with what it does, or is sent, as with a speed slider at 0."""
+        self._record()
+        self._controller.hold(self.time.now)
+        self._waits = True
+        if self._taken is not None:
+            motion, begun = self._taken
+            self._taken = motion, self.time.now - begun
+
+    def go_on(self) -> None:
+        """Have the controller go on with what it was sent last."""
+        self._record()
+        self._waits = False
+        if self._taken is not None:
+            (names, points), done = self._taken
+            self._taken = (names, points), self.time.now - done
+            self._controller.take(names, points, self._taken[1], self.time.now)
+
+    def move(self, motion: JointTrajectory, judged: bool = False) -> MotionRun:
         """Send a motion, and watch it as the node does."""
         self.moves.append(motion)
         planned: Any = SimpleNamespace(
             loaded=self.context.loaded, goes_on=False, scene=None, q=self.robot.default_q
         )
-        running = MotionRun(self.context, self.output, None, judged=False)
+        running = MotionRun(self.context, self.output, None, judged)
         claim = self.output.claim("a client", running.lost)
         assert running.send(claim, trajectory_message(motion, self.robot.root_link), planned, keep=False)
-        self.time.thread(running.watch).start()
+        self.time.thread(lambda: self.ended.append(running.watch())).start()
         return running
 
     def onward(self, random: np.random.Generator) -> JointTrajectory:
@@ -327,10 +351,15 @@ class World:
         self._record()
         # The controller's motions have the world's time, so its clock shows where stamps mean something else.
         start = start - self.plant.clock if start != NO_STAMP and self.plant.keeps_stamps else 0
+        if self._waits:
+            self._taken = (names, points), 0
+            return
         try:
             self._controller.take(names, points, start, self.time.now)
         except InvalidRequestError as error:
             self.said.append(f"the controller refuses a motion: {error}")
+            return
+        self._taken = (names, points), start or self.time.now
 
     def _measure(self) -> None:
         """Have the driver say where the robot is, and again a period later."""
@@ -356,6 +385,8 @@ class World:
         if begin is not None and begin <= now < begin + _REPEATED:
             position = self._repeated = position if self._repeated is None else self._repeated
             velocity = np.zeros(len(position))
+        if plant.wraps:
+            position = np.remainder(position + np.pi, 2.0 * np.pi) - np.pi
         position = position + plant.noise * self._noise.normal(size=len(position))
         velocity = velocity + plant.velocity_noise * self._noise.normal(size=len(position))
         there = now + int(self._noise.integers(*plant.state_way))

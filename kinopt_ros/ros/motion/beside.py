@@ -25,6 +25,8 @@ from kinopt_ros.verification.beside import Way, first_meeting
 
 OFF = 0.01
 """How far joints may be measured from the way of their motion, rad or m."""
+LEAVES = 0.05
+"""How far a motion leads from its begin to be seen to, by joint states now and then, rad or m."""
 STEP = 0.01
 """Time between two points of a way that are compared with what is measured, s; longer in long motions."""
 MOST_POINTS = 20_000
@@ -120,12 +122,29 @@ def is_at_end(one: Published, state: RobotState) -> bool:
     return bool((away(one, state, np.array(one.message.points[-1].positions)) <= OFF).all())
 
 
-def is_left_in(one: Published, state: RobotState) -> bool:
-    """Check whether joints are measured on the way of their motion, short of its end."""
+def is_left_in(one: Published, state: RobotState, begun: bool = False) -> bool:
+    """Check whether joints may be left on the way of their motion, if it should be over.
+
+    Args:
+        one: the motion.
+        state: as measured.
+        begun: whether they are to have left its begin: robots that do nothing stand there, too. Else one that ends
+            where it begins may be all to come wherever its joints stand there.
+    """
     if is_at_end(one, state):
+        return not begun and returns(one)
+    if begun and (away(one, state, np.array(one.message.points[0].positions)) <= OFF).all():
         return False
     _, _, there = _compared(one, state)
     return bool(there.any())
+
+
+def returns(one: Published) -> bool:
+    """Check whether a motion ends where it begins, and leads elsewhere."""
+    points = np.array([point.positions for point in one.message.points])
+    turns = continuous_joints(one.robot, one.message.joint_names)
+    ends_there = (apart(points[-1] - points[0], turns) <= OFF).all()
+    return bool(ends_there and (np.abs(points - points[0]) > LEAVES).any())
 
 
 def _compared(

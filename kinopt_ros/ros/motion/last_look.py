@@ -393,15 +393,14 @@ def check_is_at(
     measured: RobotState,
     q: Annotated[Float64, "nq"],
     variables: Sequence[int],
-    what: str = "starts",
 ) -> None:
-    """Raise StartStateError unless the robot is where a motion starts, or ends: ``what`` is the sentence's verb."""
+    """Raise StartStateError unless the robot is where a motion starts."""
     index = list(variables)
     away = _away(robot, measured.q, q)[index]
     if away.size and away.max() > AWAY:
         i = index[int(np.argmax(away))]
         raise StartStateError(
-            f"the motion {what} with {robot.variable_names[i]!r} at {q[i]:.6g}, but it is at {measured.q[i]:.6g}; "
+            f"the motion starts with {robot.variable_names[i]!r} at {q[i]:.6g}, but it is at {measured.q[i]:.6g}; "
             f"allowed is a difference of {AWAY:g}"
         )
 

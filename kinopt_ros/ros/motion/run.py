@@ -16,7 +16,7 @@ from trajectory_msgs.msg import JointTrajectory as TrajectoryMessage
 
 from kinopt_msgs.msg import Status as StatusMsg
 from kinopt_ros.array import Float64
-from kinopt_ros.errors import KinoptError, StartStateError
+from kinopt_ros.errors import KinoptError, StaleStateError, StartStateError, quoted
 from kinopt_ros.planning.servo.session import LAG
 from kinopt_ros.planning.servo.setup import PATIENCE, servo_setup
 from kinopt_ros.planning.servo.stop import is_at_rest_sooner
@@ -28,7 +28,16 @@ from kinopt_ros.ros.messages.stamps import nanoseconds
 from kinopt_ros.ros.messages.trajectory_answer import whole_controller
 from kinopt_ros.ros.motion.arrival import TOLERANCE as ARRIVAL_TOLERANCE
 from kinopt_ros.ros.motion.arrival import missed
-from kinopt_ros.ros.motion.beside import begun_by, check_beside, is_at_end, variables_of, without
+from kinopt_ros.ros.motion.beside import (
+    away,
+    begun_by,
+    check_beside,
+    is_at_end,
+    is_left_in,
+    returns,
+    variables_of,
+    without,
+)
 from kinopt_ros.ros.motion.brakes import brake_of, commanded_of, was_heard
 from kinopt_ros.ros.motion.controllers import (
     ChosenControllers,
@@ -39,7 +48,7 @@ from kinopt_ros.ros.motion.controllers import (
     together,
     whole,
 )
-from kinopt_ros.ros.motion.last_look import PlannedFor, check_is_at, check_is_at_rest, stands
+from kinopt_ros.ros.motion.last_look import AWAY, PlannedFor, check_is_at_rest, stands
 from kinopt_ros.ros.motion.output import MotionOutput, from_anywhere
 from kinopt_ros.ros.motion.own_pace import OwnPaceError, check_own_pace, in_time, kept_joints, of_joints
 from kinopt_ros.ros.motion.published import Execution, Published, lead_to
@@ -113,6 +122,8 @@ class MotionRun:
         """Its brake, if that was published."""
         self._moved: tuple[Annotated[Float64, "n"], float] | None = None
         """Where its joints were when they had last moved, and when, s."""
+        self._was_away = False
+        """Whether its joints were seen elsewhere than where it ends."""
 
     def stop(self, status: Status, sentence: str) -> None:
         """Stop it, or let it not begin; it ends with this status, unless it was told before. Returns at once."""
@@ -301,6 +312,7 @@ class MotionRun:
         seen = None if planned.scene is None else planned.scene.version
         known = self._beside(running)
         others, looked = np.zeros(0) if seen is None else self._others(running), time.monotonic()
+        self._was_away = self._chosen is not None or not returns(running)
         latest = self._latest(running.end - running.start)
         if any(not part.controller.kind.keeps_time for part in self._parts or ()):
             latest += round(OWN_PACE_SECONDS * NANOSECONDS_PER_SECOND)
@@ -321,6 +333,8 @@ class MotionRun:
                         self._look(running, planned, scene, beside, "joints that it leaves out have moved")
                     else:  # they may creep
                         others = np.where(np.isfinite(before), before, others)
+            if not self._was_away:
+                self._was_away = not is_at_end(running, self._context.joint_states.of(running.robot))
             self._wake.wait(LOOK_SECONDS)
             self._wake.clear()
         return self._is_there(running) or self._overtaken()
@@ -447,7 +461,7 @@ class MotionRun:
         elif self._chosen is not None:
             heard = self.wait_until_still(running)
             self._check_arrived(running, heard)
-        elif self._judged and not self.stopped and not self._arrives(running):
+        elif not self.stopped and not (self._arrives(running) if self._judged else self._is_over(running)):
             self._brake(running)  # a controller that waits would go on with it
 
     def _brake(self, running: Published) -> bool:
@@ -663,23 +677,40 @@ class MotionRun:
     def _arrives(self, running: Published) -> bool:
         """Wait until the robot is where a published motion ends; stop with a sentence, and return False, if it is not,
         in time."""
-        robot, joints = running.robot, running.message.joint_names
-        variables = [robot.variable_index[name] for name in joints]
-        q = self._context.joint_states.of(robot).q.copy()
-        q[variables] = list(running.message.points[-1].positions)
         end = time.monotonic() + SETTLE_SECONDS
         while not self.stopped:
-            state = self._context.joint_states.of(robot)
             try:
-                check_is_at(robot, state, q, variables, "ends")
-                check_is_at_rest(robot, state, variables)
-            except StartStateError as error:
+                self._check_there(running)
+            except (StartStateError, StaleStateError) as error:
                 if time.monotonic() > end:
                     self.stop(Status.CONTROL_FAILED, f"the motion was published, and should be over: {error}")
             else:
                 return True
             time.sleep(LOOK_SECONDS)
         return False
+
+    def _check_there(self, running: Published) -> None:
+        """Raise StartStateError or StaleStateError unless the robot is known to be at rest where a motion ends."""
+        robot, names = running.robot, running.message.joint_names
+        state, variables = self._context.joint_states.of(robot), variables_of(robot, [running])
+        state.require_fresh(variables, robot, self._context.parameter("state_timeout"))
+        ends = running.message.points[-1].positions
+        off = away(running, state, np.array(ends))
+        k = int(np.argmax(off))
+        if off[k] > AWAY:
+            raise StartStateError(
+                f"the motion ends with {quoted(names[k])} at {ends[k]:.6g}, but it is at {state.q[variables[k]]:.6g}; "
+                f"allowed is a difference of {AWAY:g}"
+            )
+        check_is_at_rest(robot, state, variables)
+        if not self._was_away:
+            raise StartStateError(
+                "the motion ends where it begins, and nobody has seen the robot leave that place"
+            )
+
+    def _is_over(self, running: Published) -> bool:
+        """Check whether a published motion is over that nobody waits for: the robot has not stopped on its way."""
+        return not is_left_in(running, self._context.joint_states.of(running.robot), begun=True)
 
     def _stands(self, robot: RobotModel, joints: Sequence[str]) -> bool:
         variables = [robot.variable_index[name] for name in joints]

@@ -27,8 +27,8 @@ from kinopt_ros.ros.motion.published import (
 )
 from kinopt_ros.ros.robot import joint_states
 from kinopt_ros.ros.robot.joint_states import JointStates
-from kinopt_ros.ros.robot.publisher_clock import LATEST
 from kinopt_ros.ros.robot.parameters import MOST_DELAY, START_DELAY
+from kinopt_ros.ros.robot.publisher_clock import LATEST
 from kinopt_ros.trajectory.interpolation import evaluate
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory as Trajectory
 from kinopt_ros.trajectory.timing import point_to_point
