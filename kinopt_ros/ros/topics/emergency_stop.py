@@ -13,7 +13,7 @@ from kinopt_ros.planning.servo.setup import PATIENCE, ServoSetup, servo_setup
 from kinopt_ros.planning.servo.stop import is_at_rest_sooner
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import sentence_of, trajectory_message
-from kinopt_ros.ros.motion.beside import is_left_in
+from kinopt_ros.ros.motion.beside import is_at_end, is_left_in, returns
 from kinopt_ros.ros.motion.brakes import (
     UNSURE,
     brake_as_measured,
@@ -199,8 +199,8 @@ class EmergencyStop:
         without a stamp, is up to the controller."""
         if not was_heard(self._context, setup, state, published, now):
             return False  # what was commanded is known
-        if one.execution is None and now >= published.end and is_left_in(one, state):
-            return True
+        if one.execution is None and now >= published.end and returns(one) and is_at_end(one, state):
+            return True  # as far as anybody can see it has not begun
         if one.brakes:
             tolerance = self._context.parameter("servo.tracking_tolerance")
             return not slows_down_in(published, setup, state, now, tolerance)
