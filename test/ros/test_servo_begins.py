@@ -18,6 +18,7 @@ from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.ros.messages.conversions import trajectory_message
 from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.motion.published import Published, not_begun_since
+from kinopt_ros.ros.requests.command_pauses import CommandPauses
 from kinopt_ros.ros.requests.servo_commands import TWIST
 from kinopt_ros.ros.robot.joint_states import RobotState
 from kinopt_ros.ros.robot.parameters import MOST_DELAY
@@ -34,7 +35,7 @@ SETUP = servo_setup(PANDA, "panda_link0", "panda_link8", ARM, start_tolerance=1e
 def test_a_command_from_before_time_was_set_back_holds_no_longer_than_others() -> None:
     """It came, then a simulation began anew, then servo read it: it must not hold until it is as late again."""
     servo: Any = ServoTopic.__new__(ServoTopic)
-    servo._came, servo._distrust, servo._command = 0, False, None
+    servo._pauses, servo._command = CommandPauses(), None
     servo._now = lambda: 5 * SECOND
     servo._context = SimpleNamespace(parameter=lambda name: 0.1)
     setup = SimpleNamespace(base="panda_link0", robot=PANDA)

@@ -48,6 +48,7 @@ from kinopt_ros.ros.motion.published import (
     told_lately,
 )
 from kinopt_ros.ros.motion.rights import Claim
+from kinopt_ros.ros.requests.command_pauses import CommandPauses
 from kinopt_ros.ros.requests.servo_commands import (
     TARGET,
     TWIST,
@@ -115,15 +116,12 @@ class ServoTopic:
         self._loaded: LoadedRobot | None = None
         self._session: Session | None = None
         self._command: Command | None = None
-        self._distrust = False
-        """Whether commands have to pause before they count again: the robot did not follow, or there was an emergency
-        stop."""
+        self._pauses = CommandPauses()
+        """Commands have to pause before they count again where the robot did not follow, or after an emergency stop."""
         self._followed: int | None = None
         """When the motion began that the next one leaves, ns of the node's clock, if it is not servo's own."""
         self._before: tuple[Published, ...] = ()
         """The motions that were published when it began."""
-        self._came = 0
-        """Time when the last command came, ns."""
         self._stops = 0
         """Number of emergency stops before the last command."""
         self._late = 0
@@ -153,8 +151,12 @@ class ServoTopic:
         Its end moves nothing: a stream of commands that has not paused since does not count, whenever it began.
         """
         with self._wake:
-            self._distrust = True
+            self._pauses.wait()
             self._say(status_message(Status.EMERGENCY_STOP if stopped else Status.SUCCESS, sentence), True)
+
+    def wait_for_pause(self) -> None:
+        """Let commands not count until they have paused: somebody stops the robot."""
+        self._pauses.wait()
 
     def close(self) -> None:
         """Publish nothing any more."""
@@ -171,6 +173,7 @@ class ServoTopic:
     def _take(self, name: str, message: Any, info: Any) -> None:
         unread = seconds_unread(info)
         arrived, stops = self._now() - round(1e9 * unread), self._output.stops_before(unread)
+        self._pauses.take(info, self._context.parameter("servo.timeout"))
         with self._wake:
             self._incoming = name, message, arrived, stops
             self._wake.notify_all()
@@ -267,11 +270,8 @@ class ServoTopic:
             arrived, self._now()
         )  # if time was set back since, it would hold until it is as late again
         self._stops = stops
-        pause = arrived - self._came
-        self._came = arrived
-        if self._distrust and pause < round(self._context.parameter("servo.timeout") * 1e9):
+        if self._pauses.waits:
             return
-        self._distrust = False
         before, self._command = self._command, None
         if name == TWIST:
             self._command = twist_command(self._context, setup, message, arrived, state.q)
@@ -368,7 +368,7 @@ class ServoTopic:
             age = float(state.age[index].max())
             self._session.check_follows(setup, now, state.q[index], age, tolerance)
         except KinoptError:
-            self._distrust = True
+            self._pauses.wait()
             raise
 
     def _step(self, setup: ServoSetup, state: RobotState, now: int) -> None:
@@ -501,7 +501,7 @@ class ServoTopic:
     def _refuse(self, error: KinoptError) -> None:
         """End a command that cannot be done; the robot comes to rest."""
         if isinstance(error, EmergencyStopError):
-            self._distrust = True
+            self._pauses.wait()
         if self._claim is not None and self._claim.waits:
             self._session = None  # nothing was sent: who moves the robot goes on
         self._end(error.status, sentence_of(error))
