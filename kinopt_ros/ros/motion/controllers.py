@@ -394,28 +394,35 @@ class SeveralExecutions:
         return all(one.over for one in tuple(self._executions))
 
     def brake_rest(
-        self, made: Callable[[Sequence[str]], JointTrajectory | None], ended: Ended
+        self,
+        made: Callable[[Sequence[str]], JointTrajectory | None],
+        goes_on: Callable[[Sequence[str]], bool],
+        ended: Ended,
     ) -> tuple[str, ...]:
-        """Have a brake take the place of each part whose controller has not said that it stops, unless it has got one.
-        Returns at once, with the names of the controllers.
+        """Have a brake take the place of each part whose controller has not said that it stops, or does not do so,
+        unless it has got one. Returns at once, with the names of the controllers.
 
         Args:
             made: the brake of some joints; None if there is none now.
+            goes_on: whether some joints, whose controller has said that it stops, go on all the same.
             ended: told how each ended.
         """
         names = []
         for number, (part, running) in enumerate(zip(self._parts, self._executions, strict=True)):
-            brake = None if running.stops or number in self._braked else made(part.message.joint_names)
-            if brake is not None and not running.stops:  # to make one takes a while
+            joints, stops = part.message.joint_names, running.stops
+            if number in self._braked or running.over or (stops and not goes_on(joints)):
+                continue
+            brake = made(joints)
+            if brake is not None and not running.over and running.stops == stops:  # to make one takes a while
                 self._braked.add(number)
                 part.controller.brake(running, brake, ended)
                 names.append(part.controller.name)
         return tuple(names)
 
     @property
-    def stops(self) -> bool:
-        """Whether all controllers have said that they stop, have ended their parts, or got a brake in their place."""
-        return all(one.stops or number in self._braked for number, one in enumerate(tuple(self._executions)))
+    def settled(self) -> bool:
+        """Whether all controllers have ended their parts, or got a brake in their place."""
+        return all(one.over or number in self._braked for number, one in enumerate(tuple(self._executions)))
 
     @property
     def taken(self) -> bool:

@@ -51,6 +51,7 @@ from kinopt_ros.ros.motion.controllers import (
 from kinopt_ros.ros.motion.last_look import AWAY, PlannedFor, check_is_at_rest, stands
 from kinopt_ros.ros.motion.output import MotionOutput, from_anywhere
 from kinopt_ros.ros.motion.own_pace import OwnPaceError, check_own_pace, in_time, kept_joints, of_joints
+from kinopt_ros.ros.motion.paces import Paces
 from kinopt_ros.ros.motion.published import Execution, Published, lead_to
 from kinopt_ros.ros.motion.rights import Claim, agreed_by_all
 from kinopt_ros.ros.motion.stop_watch import WATCHED_AT_THE_END, Stopped, StopWatch
@@ -508,12 +509,13 @@ class MotionRun:
 
     def _brake_unless_it_stops(self, running: Published) -> None:
         """Send brakes to controllers that were told to stop for an emergency, or at the end of the node, and have not
-        said that they do: some refuse that, or take long, but do what comes next.
+        said that they do, or do not: some refuse that, or take long, but do what comes next.
 
         Where nobody says where the robot is, nobody knows whether it stands already; then nothing is sent.
         """
         execution = self._execution
         latest = time.monotonic() + STOPS_SECONDS
+        paces = Paces(running, self._context.joint_states.of(running.robot), self._now())
 
         def brake(joints: Sequence[str]) -> TrajectoryMessage | None:
             if not self._is_heard(running.robot, joints):
@@ -523,18 +525,22 @@ class MotionRun:
             made = brake_of(self._context, own)
             return from_anywhere(made) if made.points else None
 
+        def goes_on(joints: Sequence[str]) -> bool:
+            state = self._context.joint_states.of(running.robot)
+            return paces.are_kept(joints, state, self._now(), STOPS_SECONDS)
+
         def ended(done: bool, sentence: str) -> None:
             if not done:
                 self._context.node.get_logger().error(f"a brake was not done: {sentence}")
 
-        while execution is not None and not execution.stops and time.monotonic() < latest + REST_SECONDS:
+        while execution is not None and not execution.settled and time.monotonic() < latest + REST_SECONDS:
             if not self._is_last(running) or not self._runs(running):
                 return
-            braked = execution.brake_rest(brake, ended) if time.monotonic() > latest else ()
+            braked = execution.brake_rest(brake, goes_on, ended) if time.monotonic() > latest else ()
             if braked:
                 names = " and ".join(f"the controller {name}" for name in braked)
                 self._context.node.get_logger().error(
-                    f"{names} did not say within {STOPS_SECONDS:g} s that the motion is stopped, and was sent a brake"
+                    f"{names} did not stop the motion within {STOPS_SECONDS:g} s, and was sent a brake"
                 )
             time.sleep(LOOK_SECONDS)
 

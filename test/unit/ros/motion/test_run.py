@@ -31,6 +31,7 @@ PATIENCE = 30.0
 def _nobody_asks_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """The robot of these tests has no joints to measure."""
     monkeypatch.setattr(module, "missed", lambda *given: "")
+    monkeypatch.setattr(module, "Paces", lambda *given: SimpleNamespace(are_kept=lambda *given: False))
 
 
 class Execution:
@@ -40,13 +41,13 @@ class Execution:
         self._ended = ended
         self.message = message
         self.over, self.is_taken = False, True
-        self.refuses = False
-        """Whether it does not stop when it is told to."""
+        self.refuses = self.says = False
+        """Whether it does not stop when it is told to, and whether it says that it does."""
         self.cancelled = threading.Event()
 
     @property
     def stops(self) -> bool:
-        return self.over
+        return self.over or self.says
 
     def cancel(self) -> None:
         self.cancelled.set()
@@ -143,7 +144,17 @@ def test_a_motion_that_was_sent_just_before_an_emergency_stop_is_cancelled(
     assert len(world.controller.taken) == 1
 
 
-@pytest.mark.parametrize("then", ["goes on", "stops late", "nobody says where it is", "another motion comes"])
+@pytest.mark.parametrize(
+    "then",
+    [
+        "goes on",
+        "says that it stops and goes on",
+        "says that it stops and brakes",
+        "stops late",
+        "nobody says where it is",
+        "another motion comes",
+    ],
+)
 def test_a_controller_that_does_not_stop_for_an_emergency_gets_a_brake(
     monkeypatch: pytest.MonkeyPatch, then: str
 ) -> None:
@@ -156,6 +167,9 @@ def test_a_controller_that_does_not_stop_for_an_emergency_gets_a_brake(
     world = World()
     execution = world.begin()
     execution.refuses = True
+    execution.says = then.startswith("says")
+    if then == "says that it stops and goes on":
+        monkeypatch.setattr(module, "Paces", lambda *given: SimpleNamespace(are_kept=lambda *given: True))
     if then == "nobody says where it is":
         world.state.age[:] = 1.0
     world.output.halt("the emergency stop")
@@ -166,12 +180,12 @@ def test_a_controller_that_does_not_stop_for_an_emergency_gets_a_brake(
         world.output.release()
         world.output._published = ()
     assert world.end().code == Status.PREEMPTED
-    if then == "goes on":
+    if then.endswith("goes on"):
         _, brake = world.controller.taken
         assert not brake.cancelled.is_set()
         # From wherever the robot is by then.
         assert [point.time_from_start.sec for point in brake.message.points] == [1]
-        assert "the controller arm did not say within 0.02 s" in world.errors[0]
+        assert "the controller arm did not stop the motion within 0.02 s" in world.errors[0]
         world.controller.taken[1]._ended(False, "the goal is refused")
         assert world.errors[-1] == "a brake was not done: the goal is refused"
     else:
@@ -194,11 +208,11 @@ def test_a_brake_is_for_those_alone_that_do_not_stop() -> None:
     def ended(done: bool, sentence: str) -> None:
         pass
 
-    assert several.brake_rest(made, ended) == ()  # nobody knew where it was
-    assert not several.stops
-    assert several.brake_rest(made, ended) == ("arm",)
-    assert several.stops
-    assert several.brake_rest(made, ended) == ()
+    assert several.brake_rest(made, lambda joints: False, ended) == ()  # nobody knew where it was
+    assert not several.settled
+    assert several.brake_rest(made, lambda joints: False, ended) == ("arm",)
+    assert several.settled
+    assert several.brake_rest(made, lambda joints: False, ended) == ()
     assert asked == ["b", "b"]
     assert [len(one.taken) for one in (stops, goes_on)] == [1, 2]
 
@@ -228,7 +242,7 @@ def test_who_says_that_it_stops_while_its_brake_is_made_is_sent_none() -> None:
         arm.taken[0].over = True
         return motion(1)
 
-    assert several.brake_rest(made, lambda done, sentence: None) == ()
+    assert several.brake_rest(made, lambda joints: False, lambda done, sentence: None) == ()
     assert len(arm.taken) == 1
 
 
