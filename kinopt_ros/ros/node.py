@@ -41,7 +41,6 @@ from kinopt_ros.ros.motion.set_back import SetBackWatch
 from kinopt_ros.ros.motion.stop_watch import WATCHED_AT_THE_END
 from kinopt_ros.ros.motion.watched import WatchedMotions
 from kinopt_ros.ros.moveit.offer import MakeTask, offer_moveit_services
-from kinopt_ros.ros.requests.command_pauses import DEPTH as MOST_COMMANDS
 from kinopt_ros.ros.robot import controller_parameters, joint_limits, kinematics_parameters, parameters
 from kinopt_ros.ros.robot.controller_names import SEVERAL
 from kinopt_ros.ros.robot.description import NAMING, Description, check_names
@@ -74,7 +73,6 @@ _LATCHED = QoSProfile(
     depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL, reliability=ReliabilityPolicy.RELIABLE
 )
 _NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
-_COMMANDS = QoSProfile(depth=MOST_COMMANDS, reliability=ReliabilityPolicy.RELIABLE)
 HEARD_SECONDS = 0.5
 """Longest time that the node's shutdown waits until listeners have got its last stop, s."""
 STOP_SECONDS = 2.0
@@ -329,8 +327,8 @@ class KinoptNode(ManagedNode):
         self.create_subscription(PoseStamped, "~/target_pose", self._target_pose.take, _NEWEST)
         statuses = self.create_publisher(ServoStatus, "~/servo/status", _LATCHED)
         self._servo = ServoTopic(self._shared, self._motions, statuses)
-        self.create_subscription(TwistStamped, "~/servo/twist", self._servo.take_twist, _COMMANDS)
-        self.create_subscription(PoseStamped, "~/servo/target_pose", self._servo.take_target, _COMMANDS)
+        self.create_subscription(TwistStamped, "~/servo/twist", self._servo.take_twist, _NEWEST)
+        self.create_subscription(PoseStamped, "~/servo/target_pose", self._servo.take_target, _NEWEST)
         stop = EmergencyStop(
             self._shared,
             self._motions,

@@ -587,6 +587,19 @@ def test_a_loop_that_nobody_has_seen_to_begin_is_no_success(waits: bool) -> None
     assert np.abs(told - motion.position[0]).max() < 1e-3 if waits else len(world.sent) == 1, world.said
 
 
+def test_a_loop_that_is_done_is_not_stopped() -> None:
+    """It was told to stay where it stood, and the log said that it was elsewhere."""
+    world, motion = a_world_of_a_loop()
+    with world.own_time():
+        world.pass_ms(50)
+        world.move(motion, judged=True)
+        world.pass_ms(100 + 1e3 * motion.duration + 3000)
+        world.emergency(True)
+        world.pass_ms(1000)
+    assert len(world.sent) == 1
+    assert "no motion that this node has published is running" in world.said[-1]
+
+
 @pytest.mark.parametrize("judged", [False, True])
 def test_a_robot_that_waits_on_its_way_does_not_go_on_unwatched(judged: bool) -> None:
     """It waited for longer than its motion was looked at, and went on into what had come meanwhile."""
@@ -598,6 +611,8 @@ def test_a_robot_that_waits_on_its_way_does_not_go_on_unwatched(judged: bool) ->
         world.wait()
         world.pass_ms(1e3 * motion.duration + 3000)
         before = world.truth()[1][-1]
+        [ended] = world.ended
+        assert ended.code == Status.CONTROL_FAILED
         world.go_on()
         world.pass_ms(1e3 * motion.duration)
         told = world.truth()[1][-1]
@@ -633,3 +648,20 @@ def test_a_driver_that_leaves_out_whole_turns_has_arrived() -> None:
     [ended] = world.ended
     assert ended.code == Status.SUCCESS, ended
     assert len(world.sent) == 1
+
+
+def test_a_robot_that_hangs_down_a_little_gets_no_brake() -> None:
+    """It would sink by as much again."""
+    world, motion = a_world(Plant())
+    with world.own_time():
+        world.pass_ms(50)
+        world.move(motion)
+        begin = (world.output.published[-1].start - world.time.now) / MS
+        left = np.abs(motion.position - motion.position[-1]).max(axis=1)
+        world.pass_ms(begin + 1e3 * np.interp(-0.035, -left, motion.time))
+        world.wait()
+        short = np.abs(motion.position[-1] - world.truth()[1][-1]).max()
+        assert 0.011 < short < 0.05
+        world.pass_ms(3000)
+    assert len(world.sent) == 1
+    assert [ended.code for ended in world.ended] == [Status.SUCCESS]

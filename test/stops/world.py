@@ -50,6 +50,7 @@ PARAMETERS = {
     "servo.tracking_tolerance": 0.05,
     "state_timeout": 1.0,
     "controller_joints": [],
+    "arrival_tolerance": 0.1,
 }
 NO_STAMP = 0
 

@@ -5,11 +5,16 @@ drives are off, or the arm is held. What is done next is then done elsewhere.
 """
 
 from collections.abc import Collection
+from typing import Annotated
 
 import numpy as np
 
-from kinopt_ros.errors import quoted
+from kinopt_ros.array import Float64
+from kinopt_ros.errors import StartStateError, quoted
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.robot.turns import apart, continuous_joints
 from kinopt_ros.ros.motion.beside import away
+from kinopt_ros.ros.motion.last_look import AWAY, check_is_at_rest
 from kinopt_ros.ros.motion.published import Published
 from kinopt_ros.ros.robot.joint_states import RobotState
 
@@ -30,7 +35,7 @@ def missed(one: Published, joints: Collection[str], state: RobotState, tolerance
         A sentence; empty if all joints are near enough, or nobody has ever said where they are.
     """
     robot, ends = one.robot, list(one.message.points[-1].positions)
-    grips = {name for tool in robot.end_effectors for name in robot.groups[tool.group].joints}
+    grips = _grips(robot)
     off = away(one, state, np.array(ends))
     for k in np.argsort(-off).tolist():
         name = one.message.joint_names[k]
@@ -43,3 +48,45 @@ def missed(one: Published, joints: Collection[str], state: RobotState, tolerance
                 f"motion ends at {ends[k]:.4g}: allowed is a difference of {tolerance:g} (parameter {TOLERANCE})"
             )
     return ""
+
+
+def off_end(one: Published, state: RobotState) -> Annotated[Float64, "n"]:
+    """Return how far the joints of a motion are measured from where it ends, rad or m; those of end effectors may be
+    anywhere.
+
+    Drivers may leave out whole turns; of a motion by a turn or more its begin could be its end then.
+    """
+    begin, end = (np.array(one.message.points[k].positions) for k in (0, -1))
+    variables = [one.robot.variable_index[name] for name in one.message.joint_names]
+    turns = continuous_joints(one.robot, one.message.joint_names) & (
+        np.abs(end - begin) < 2.0 * np.pi - 2.0 * AWAY
+    )
+    grips = _grips(one.robot)
+    off = apart(state.q[variables] - end, turns)
+    return np.where([name in grips for name in one.message.joint_names], 0.0, off)
+
+
+def check_at_end(one: Published, state: RobotState, timeout: float) -> None:
+    """Raise StartStateError or StaleStateError unless the robot is known to be at rest where a motion ends.
+
+    Args:
+        one: the motion.
+        state: as measured.
+        timeout: age from which on joint states are too old, s.
+    """
+    robot, names, ends = one.robot, one.message.joint_names, one.message.points[-1].positions
+    variables = [robot.variable_index[name] for name in names]
+    state.require_fresh(variables, robot, timeout)
+    off = off_end(one, state)
+    k = int(np.argmax(off))
+    if off[k] > AWAY:
+        raise StartStateError(
+            f"the motion ends with {quoted(names[k])} at {ends[k]:.6g}, but it is at {state.q[variables[k]]:.6g}; "
+            f"allowed is a difference of {AWAY:g}"
+        )
+    check_is_at_rest(robot, state, variables)
+
+
+def _grips(robot: RobotModel) -> frozenset[str]:
+    """Return the joints of end effectors."""
+    return frozenset(name for tool in robot.end_effectors for name in robot.groups[tool.group].joints)

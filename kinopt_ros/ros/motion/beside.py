@@ -13,7 +13,6 @@ from kinopt_ros.array import Bool, Float64
 from kinopt_ros.errors import StartStateError, quoted
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.turns import apart, continuous_joints
-from kinopt_ros.ros.messages.conversions import trajectory_from_message
 from kinopt_ros.ros.motion.brakes import commanded_of
 from kinopt_ros.ros.motion.published import Published
 from kinopt_ros.ros.robot.joint_states import RobotState
@@ -25,8 +24,9 @@ from kinopt_ros.verification.beside import Way, first_meeting
 
 OFF = 0.01
 """How far joints may be measured from the way of their motion, rad or m."""
-LEAVES = 0.05
-"""How far a motion leads from its begin to be seen to, by joint states now and then, rad or m."""
+LEAVES, SEEN = 0.03, 0.02
+"""How far a motion that ends where it begins leads from there to be one that may be all to come, and how far from there
+joints are seen to do it: they may stand beside it by OFF, and be measured with noise; rad or m."""
 STEP = 0.01
 """Time between two points of a way that are compared with what is measured, s; longer in long motions."""
 MOST_POINTS = 20_000
@@ -114,12 +114,13 @@ def begun_by(one: Published, state: RobotState) -> int | None:
     return one.start + round(float(times[max(row - 1, 0)]) * NANOSECONDS_PER_SECOND)
 
 
-def is_at_end(one: Published, state: RobotState) -> bool:
-    """Check whether the joints of a motion are measured where it ends, or nobody knows where they are."""
+def is_at_end(one: Published, state: RobotState, within: float = OFF) -> bool:
+    """Check whether the joints of a motion are measured where it ends, within rad or m, or nobody knows where they
+    are."""
     variables = variables_of(one.robot, [one])
     if not state.known[variables].all():
         return True
-    return bool((away(one, state, np.array(one.message.points[-1].positions)) <= OFF).all())
+    return bool((away(one, state, np.array(one.message.points[-1].positions)) <= within).all())
 
 
 def is_left_in(one: Published, state: RobotState, begun: bool = False) -> bool:
@@ -128,8 +129,8 @@ def is_left_in(one: Published, state: RobotState, begun: bool = False) -> bool:
     Args:
         one: the motion.
         state: as measured.
-        begun: whether they are to have left its begin: robots that do nothing stand there, too. Else one that ends
-            where it begins may be all to come wherever its joints stand there.
+        begun: whether joints that stand where it begins do not count, as those of a robot that does nothing. By default
+            they do, also those of a motion that ends there, which may be all to come.
     """
     if is_at_end(one, state):
         return not begun and returns(one)
@@ -141,10 +142,10 @@ def is_left_in(one: Published, state: RobotState, begun: bool = False) -> bool:
 
 def returns(one: Published) -> bool:
     """Check whether a motion ends where it begins, and leads elsewhere."""
-    points = np.array([point.positions for point in one.message.points])
+    positions = one.motion.position
     turns = continuous_joints(one.robot, one.message.joint_names)
-    ends_there = (apart(points[-1] - points[0], turns) <= OFF).all()
-    return bool(ends_there and (np.abs(points - points[0]) > LEAVES).any())
+    ends_there = (apart(positions[-1] - positions[0], turns) <= OFF).all()
+    return bool(ends_there and (np.abs(positions - positions[0]) > LEAVES).any())
 
 
 def _compared(
@@ -152,7 +153,7 @@ def _compared(
 ) -> tuple[Annotated[Float64, "T"], Annotated[Float64, "T n"], Annotated[Bool, "T"]]:
     """Return times of a motion (s from its begin), how far its joints are measured from there (rad or m), and whether
     they may be there."""
-    whole = trajectory_from_message(one.message)
+    whole = one.motion
     times = instants(whole, STEP, MOST_POINTS)
     position, velocity, _ = evaluate(whole, times)
     off = away(one, state, position)

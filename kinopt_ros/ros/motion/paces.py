@@ -1,52 +1,39 @@
-"""How fast joints go in a motion that was to be stopped: some controllers say that they stop it, and go on."""
+"""Whether joints go on that were to be stopped: some controllers say that they stop a motion, and do not."""
 
-from collections.abc import Sequence
 from typing import Annotated
 
 import numpy as np
 
 from kinopt_ros.array import Float64
-from kinopt_ros.ros.motion.beside import variables_of
-from kinopt_ros.ros.motion.brakes import commanded_of
-from kinopt_ros.ros.motion.published import Published
 from kinopt_ros.ros.robot.joint_states import RobotState
 from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND
 
 KEPT = 0.9
-"""Share of its pace that a joint keeps which nobody stops: what brakes, however gently, has lost more soon."""
-MOVES = 0.05
-"""Share of its limit of velocity from which on it is told how fast a joint goes."""
+"""Share of its speed that a joint keeps which nobody stops: what brakes has mostly lost more soon, and a brake in its
+place does no harm to what brakes still more gently."""
+MOVES = 0.03
+"""Speed from which on a joint counts as moving, rad/s or m/s."""
 
 
 class Paces:
-    """How fast joints went in a motion when its controllers were told to stop it, as shares of their velocities there:
-    a speed slider makes them less than 1."""
+    """How fast joints were when their controllers were told to stop."""
 
-    def __init__(self, running: Published, state: RobotState, now: int) -> None:
+    def __init__(self, state: RobotState, now: int) -> None:
         """
         Args:
-            running: the motion.
             state: as measured then.
             now: that time, ns of the node's clock.
         """
-        self._running, self._begin = running, now
-        self._joints = list(running.message.joint_names)
-        self._index = variables_of(running.robot, [running])
-        self._before = self._paces(state, now)
+        self._begin, self._before = now, self._speeds(state)
 
-    def are_kept(self, joints: Sequence[str], state: RobotState, now: int, seconds: float) -> bool:
-        """Check whether the fastest of some joints keeps its pace, by what was measured so many seconds after the
-        controllers were told to stop, or later."""
-        chosen = [self._joints.index(name) for name in joints]
-        if not chosen or state.seen(self._index, now) < self._begin + round(seconds * NANOSECONDS_PER_SECOND):
+    def are_kept(self, variables: list[int], state: RobotState, now: int, seconds: float) -> bool:
+        """Check whether the fastest of some variables is as fast as it was, by what was measured so many seconds later,
+        or still later."""
+        if state.seen(variables, now) < self._begin + round(seconds * NANOSECONDS_PER_SECOND):
             return False
-        kept = self._paces(state, now)[chosen] >= KEPT * self._before[chosen]
-        fastest = int(np.argmax(np.abs(state.seen_velocity[self._index][chosen])))
-        return bool(kept[fastest])  # not where one of them is not known
+        speeds = self._speeds(state)[variables]
+        fastest = int(np.argmax(speeds))
+        return bool(speeds[fastest] > max(MOVES, KEPT * self._before[variables][fastest]))
 
-    def _paces(self, state: RobotState, now: int) -> Annotated[Float64, "n"]:
-        """Return how fast joints are, as shares of the velocities of their motion; NaN where that hardly moves them."""
-        commanded, limit = commanded_of(self._running), self._running.robot.limits.velocity[self._index]
-        velocity = commanded.at(state.seen(self._index, now)).velocity
-        moves = state.known[self._index] & (np.abs(velocity) > MOVES * limit)
-        return np.where(moves, state.seen_velocity[self._index] / np.where(moves, velocity, 1.0), np.nan)
+    def _speeds(self, state: RobotState) -> Annotated[Float64, "nq"]:
+        return np.where(state.known, np.abs(state.seen_velocity), 0.0)

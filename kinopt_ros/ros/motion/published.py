@@ -128,7 +128,8 @@ class Published:
         return self.runs(now) or self.runs(state.seen(index, now))
 
     @cached_property
-    def _motion(self) -> JointTrajectory:
+    def motion(self) -> JointTrajectory:
+        """Its numbers."""
         return trajectory_from_message(self.message)
 
     def commanded(self, joints: tuple[str, ...]) -> Commanded | None:
@@ -136,7 +137,7 @@ class Published:
         given = self.message.joint_names
         if self.execution is not None or len(self.message.points) < 2 or sorted(given) != sorted(joints):
             return None
-        motion = self._motion
+        motion = self.motion
         order = [motion.joint_names.index(name) for name in joints]
         rows = (array[:, order] for array in (motion.position, motion.velocity, motion.acceleration))
         return Commanded(JointTrajectory(joints, motion.time, *rows), self.start, self.start, self.start)

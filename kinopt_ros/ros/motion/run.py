@@ -16,7 +16,7 @@ from trajectory_msgs.msg import JointTrajectory as TrajectoryMessage
 
 from kinopt_msgs.msg import Status as StatusMsg
 from kinopt_ros.array import Float64
-from kinopt_ros.errors import KinoptError, StaleStateError, StartStateError, quoted
+from kinopt_ros.errors import KinoptError, StaleStateError, StartStateError
 from kinopt_ros.planning.servo.session import LAG
 from kinopt_ros.planning.servo.setup import PATIENCE, servo_setup
 from kinopt_ros.planning.servo.stop import is_at_rest_sooner
@@ -27,9 +27,9 @@ from kinopt_ros.ros.messages.conversions import error_message, said, status_mess
 from kinopt_ros.ros.messages.stamps import nanoseconds
 from kinopt_ros.ros.messages.trajectory_answer import whole_controller
 from kinopt_ros.ros.motion.arrival import TOLERANCE as ARRIVAL_TOLERANCE
-from kinopt_ros.ros.motion.arrival import missed
+from kinopt_ros.ros.motion.arrival import check_at_end, missed, off_end
 from kinopt_ros.ros.motion.beside import (
-    away,
+    SEEN,
     begun_by,
     check_beside,
     is_at_end,
@@ -48,7 +48,7 @@ from kinopt_ros.ros.motion.controllers import (
     together,
     whole,
 )
-from kinopt_ros.ros.motion.last_look import AWAY, PlannedFor, check_is_at_rest, stands
+from kinopt_ros.ros.motion.last_look import PlannedFor, stands
 from kinopt_ros.ros.motion.output import MotionOutput, from_anywhere
 from kinopt_ros.ros.motion.own_pace import OwnPaceError, check_own_pace, in_time, kept_joints, of_joints
 from kinopt_ros.ros.motion.paces import Paces
@@ -335,7 +335,7 @@ class MotionRun:
                     else:  # they may creep
                         others = np.where(np.isfinite(before), before, others)
             if not self._was_away:
-                self._was_away = not is_at_end(running, self._context.joint_states.of(running.robot))
+                self._was_away = not is_at_end(running, self._context.joint_states.of(running.robot), SEEN)
             self._wake.wait(LOOK_SECONDS)
             self._wake.clear()
         return self._is_there(running) or self._overtaken()
@@ -462,7 +462,7 @@ class MotionRun:
         elif self._chosen is not None:
             heard = self.wait_until_still(running)
             self._check_arrived(running, heard)
-        elif not self.stopped and not (self._arrives(running) if self._judged else self._is_over(running)):
+        elif not self.stopped and not (self._arrives(running) if self._judged else self._is_done(running)):
             self._brake(running)  # a controller that waits would go on with it
 
     def _brake(self, running: Published) -> bool:
@@ -513,12 +513,14 @@ class MotionRun:
 
         Where nobody says where the robot is, nobody knows whether it stands already; then nothing is sent.
         """
-        execution = self._execution
+        execution, robot = self._execution, running.robot
+        if execution is None:
+            return
         latest = time.monotonic() + STOPS_SECONDS
-        paces = Paces(running, self._context.joint_states.of(running.robot), self._now())
+        paces = Paces(self._context.joint_states.of(robot), self._now())
 
         def brake(joints: Sequence[str]) -> TrajectoryMessage | None:
-            if not self._is_heard(running.robot, joints):
+            if not self._is_heard(robot, joints):
                 return None
             # Joints that stand already would have the others seem to be beside their motion.
             own = of_joints(running, joints)
@@ -526,14 +528,14 @@ class MotionRun:
             return from_anywhere(made) if made.points else None
 
         def goes_on(joints: Sequence[str]) -> bool:
-            state = self._context.joint_states.of(running.robot)
-            return paces.are_kept(joints, state, self._now(), STOPS_SECONDS)
+            variables = [robot.variable_index[name] for name in joints]
+            return paces.are_kept(variables, self._context.joint_states.of(robot), self._now(), STOPS_SECONDS)
 
         def ended(done: bool, sentence: str) -> None:
             if not done:
                 self._context.node.get_logger().error(f"a brake was not done: {sentence}")
 
-        while execution is not None and not execution.settled and time.monotonic() < latest + REST_SECONDS:
+        while not execution.settled and time.monotonic() < latest + REST_SECONDS:
             if not self._is_last(running) or not self._runs(running):
                 return
             braked = execution.brake_rest(brake, goes_on, ended) if time.monotonic() > latest else ()
@@ -691,32 +693,41 @@ class MotionRun:
                 if time.monotonic() > end:
                     self.stop(Status.CONTROL_FAILED, f"the motion was published, and should be over: {error}")
             else:
+                self._output.arrive(running)
                 return True
             time.sleep(LOOK_SECONDS)
         return False
 
     def _check_there(self, running: Published) -> None:
         """Raise StartStateError or StaleStateError unless the robot is known to be at rest where a motion ends."""
-        robot, names = running.robot, running.message.joint_names
-        state, variables = self._context.joint_states.of(robot), variables_of(robot, [running])
-        state.require_fresh(variables, robot, self._context.parameter("state_timeout"))
-        ends = running.message.points[-1].positions
-        off = away(running, state, np.array(ends))
-        k = int(np.argmax(off))
-        if off[k] > AWAY:
-            raise StartStateError(
-                f"the motion ends with {quoted(names[k])} at {ends[k]:.6g}, but it is at {state.q[variables[k]]:.6g}; "
-                f"allowed is a difference of {AWAY:g}"
-            )
-        check_is_at_rest(robot, state, variables)
+        state = self._context.joint_states.of(running.robot)
+        check_at_end(running, state, self._context.parameter("state_timeout"))
         if not self._was_away:
             raise StartStateError(
                 "the motion ends where it begins, and nobody has seen the robot leave that place"
             )
 
-    def _is_over(self, running: Published) -> bool:
-        """Check whether a published motion is over that nobody waits for: the robot has not stopped on its way."""
-        return not is_left_in(running, self._context.joint_states.of(running.robot), begun=True)
+    def _is_done(self, running: Published) -> bool:
+        """Check whether a published motion that nobody waits for is over; stop with a sentence, and return False, if
+        the robot is known to stand on its way."""
+        state = self._context.joint_states.of(running.robot)
+        variables = variables_of(running.robot, [running])
+        if not state.known[variables].all() or state.age[variables].max() > self._context.parameter(
+            "state_timeout"
+        ):
+            return True
+        if self._was_away and is_at_end(running, state):
+            self._output.arrive(running)
+        short = off_end(running, state).max() > self._context.parameter(
+            ARRIVAL_TOLERANCE
+        )  # else it hangs down
+        if not (short and is_left_in(running, state, begun=True)):
+            return True
+        sentence = (
+            "the motion was published, and should be over, but the robot stands on its way, and is held there"
+        )
+        self.stop(Status.CONTROL_FAILED, sentence)
+        return False
 
     def _stands(self, robot: RobotModel, joints: Sequence[str]) -> bool:
         variables = [robot.variable_index[name] for name in joints]

@@ -7,9 +7,8 @@ from typing import Any
 
 from kinopt_ros.ros.messages.stamps import seconds_unread
 
-DEPTH = 100
-"""Commands that are kept until they are read: of a node that is held up none may be missing, as that would be a
-pause."""
+_MOST = 16
+"""Most senders that are told apart."""
 
 
 class CommandPauses:
@@ -18,9 +17,10 @@ class CommandPauses:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._waits = False
-        self._came = self._sent = 0
-        """When the last command came, ns of the machine's time, and when it was sent, ns of its sender's; 0: that is
-        not known."""
+        self._since = self._came = 0
+        """When commands were last told to pause, and when the last one came, ns of the machine's time."""
+        self._senders: dict[bytes, tuple[int, int]] = {}
+        """When each sender's last command was sent, ns of his clock, and its number; 0: that is not known."""
 
     @property
     def waits(self) -> bool:
@@ -29,9 +29,9 @@ class CommandPauses:
             return self._waits
 
     def wait(self) -> None:
-        """Let commands not count until they have paused."""
+        """Let commands not count until one comes after a pause."""
         with self._lock:
-            self._waits = True
+            self._waits, self._since = True, time.monotonic_ns()
 
     def take(self, info: Mapping[str, Any] | None, timeout: float) -> None:
         """Take notice of a command.
@@ -41,11 +41,22 @@ class CommandPauses:
             timeout: time without any that is a pause, s.
         """
         came = time.monotonic_ns() - round(1e9 * seconds_unread(info))
-        sent = info.get("source_timestamp", 0) if info else 0
+        told = info or {}
+        gid = told.get("publisher_gid")
+        sender = bytes(gid["data"]) if gid else b""
+        sent, number = told.get("source_timestamp") or 0, told.get("publication_sequence_number") or 0
         with self._lock:
             pause = came - self._came
-            if sent and self._sent:  # of a machine that is held up all comes late at once
-                pause = min(pause, abs(sent - self._sent))
-            self._came, self._sent = came, sent
-            if pause >= round(1e9 * timeout):
+            last = self._senders.pop(sender, None)
+            if last is not None and sent and last[0]:  # of a machine that is held up all comes late at once
+                pause = min(pause, abs(sent - last[0]))
+            if last is not None and number and last[1]:
+                # Of a node that is held up the newest one is left: between it and the last, as many more were sent. If
+                # they take as long on the average, there was a pause between two of them.
+                pause //= max(1, number - last[1])
+            self._senders[sender] = sent, number
+            while len(self._senders) > _MOST:
+                del self._senders[next(iter(self._senders))]
+            self._came = came
+            if pause >= round(1e9 * timeout) and came >= self._since:
                 self._waits = False

@@ -19,7 +19,7 @@ _SECOND = 10**9
 _HOLDS = 100_000_000
 """Time for which a step does not count at least where nobody can say whether the robot shares it, ns."""
 _SILENT, _GONE = _SECOND, 60 * _SECOND
-"""Time without joint states after which somebody may be gone, and is, ns."""
+"""Time without joint states, of which the node listens, after which somebody may be gone, and is, ns."""
 _STALL = 100_000_000
 """Longest time between two looks at the clock in which the node has listened, ns."""
 _MOST = 64

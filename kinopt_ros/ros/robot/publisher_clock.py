@@ -36,7 +36,7 @@ class PublisherClock:
     _by_node: int = 0
     """Since when the present messages are counted (ns of the machine's time), how many there are, and by how much they
     were late at least, by either clock."""
-    _far: int = 0
+    _off: int = 0
     """Since when they are much later, or sooner, than before, ns of the machine's time; 0 if they are not."""
     _judged: int = 0
 
@@ -86,13 +86,13 @@ class PublisherClock:
         self.shares = abs(self._by_node - before) < abs(self._late - before)
         late = self._by_node if self.shares else self._late
         if self.least is None or (_agrees(late) and not self.agrees):
-            self.least, self._far = late, 0
+            self.least, self._off = late, 0
         elif abs(late - self.least) <= STEP:
-            self.least, self._far = min(late, self.least + round(_SLEW * (at - self._judged))), 0
+            self.least, self._off = min(late, self.least + round(_SLEW * (at - self._judged))), 0
         else:
-            self._far = self._far or at
-            if at >= self._far + _LASTS:
-                self.least, self._far = late, 0
+            self._off = self._off or at
+            if at >= self._off + _LASTS:
+                self.least, self._off = late, 0
         self._judged = at
 
 

@@ -177,6 +177,8 @@ class EmergencyStop:
                 return ""
             if not was_on_its_way(self._context, setup, published, state, now):
                 return "nobody has said lately whether the robot is at the end of its motion"
+        if now >= published.end and self._output.has_arrived(one) and is_at_end(one, state):
+            return ""
         if self._is_elsewhere(setup, state, published, now, one):
             return self._brake_as_measured(claim, setup, published, one)
         if now >= published.end:
@@ -199,12 +201,18 @@ class EmergencyStop:
         without a stamp, is up to the controller."""
         if not was_heard(self._context, setup, state, published, now):
             return False  # what was commanded is known
-        if one.execution is None and now >= published.end and returns(one) and is_at_end(one, state):
-            return True  # as far as anybody can see it has not begun
+        if self._may_be_to_come(one, state, now):
+            return True
         if one.brakes:
             tolerance = self._context.parameter("servo.tracking_tolerance")
             return not slows_down_in(published, setup, state, now, tolerance)
         return not (one.stamped and is_in_time(self._context, setup, state, one, now))
+
+    def _may_be_to_come(self, one: Published, state: RobotState, now: int) -> bool:
+        """Check whether a published motion that should be over may be all to come: it ends where it begins, the robot
+        is there, and nobody has seen it elsewhere."""
+        over = one.execution is None and now >= one.end and not self._output.has_arrived(one)
+        return over and is_at_end(one, state) and returns(one)
 
     def _brake_as_measured(
         self,

@@ -14,18 +14,25 @@ TIMEOUT = 0.1
 
 
 class Stream:
-    """Commands, the machine's time, and the time that passes until they are read."""
+    """Commands of one sender and another, the machine's time, and the time that passes until they are read."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 10**15
+        self.numbers = {b"one": 0, b"other": 0}
         self.pauses = CommandPauses()
         clock = SimpleNamespace(monotonic_ns=lambda: self.now, time_ns=lambda: self.now)
         monkeypatch.setattr(command_pauses, "time", clock)
         monkeypatch.setattr(stamps, "time", clock)
 
-    def take(self, sent: int, received: int = 0) -> None:
-        """Read a command of a time; ``received``: when the middleware got it."""
-        info: Any = {"source_timestamp": sent, "received_timestamp": received or self.now}
+    def take(self, sent: int, received: int = 0, missed: int = 0, sender: bytes = b"one") -> None:
+        """Read a command of a time; ``received``: when the middleware got it; after some that nobody has read."""
+        self.numbers[sender] += 1 + missed
+        info: Any = {
+            "source_timestamp": sent,
+            "received_timestamp": received or self.now,
+            "publication_sequence_number": self.numbers[sender],
+            "publisher_gid": {"data": sender},
+        }
         self.pauses.take(info, TIMEOUT)
 
     def stream(self, milliseconds: int, every: int = 20) -> None:
@@ -55,13 +62,23 @@ def test_a_stream_counts_after_a_pause(stream: Stream) -> None:
     assert not stream.pauses.waits
 
 
-def test_a_node_that_reads_late_sees_no_pause(stream: Stream) -> None:
-    begin = stream.now
-    stream.now += 500 * MS
-    for passed in range(20, 520, 20):
-        stream.take(begin + passed * MS, begin + passed * MS)
-    stream.stream(200)
+@pytest.mark.parametrize("every", [1, 10, 20, 90])
+@pytest.mark.parametrize("held", [200, 500, 5_000])
+def test_a_node_that_is_held_up_sees_no_pause(stream: Stream, held: int, every: int) -> None:
+    """It reads the newest alone."""
+    stream.stream(1_000, every)
+    missed = held // every
+    stream.now += every * (missed + 1) * MS
+    stream.take(stream.now, missed=missed)
+    stream.stream(1_000, every)
     assert stream.pauses.waits
+
+
+def test_a_command_after_a_pause_may_be_missed(stream: Stream) -> None:
+    stream.stream(1_000, every=1)
+    stream.now += 1_000 * MS
+    stream.take(stream.now, missed=4)
+    assert not stream.pauses.waits
 
 
 def test_a_machine_that_gets_no_cpu_sees_no_pause(stream: Stream) -> None:
@@ -74,9 +91,43 @@ def test_a_machine_that_gets_no_cpu_sees_no_pause(stream: Stream) -> None:
     assert stream.pauses.waits
 
 
+def test_what_was_sent_before_a_stop_is_no_command_after_a_pause(stream: Stream) -> None:
+    stream.stream(200)
+    stream.now += 300 * MS
+    came = stream.now
+    stream.now += 60 * MS
+    stream.pauses.wait()
+    stream.take(came, came)  # it lay unread
+    stream.stream(200)
+    assert stream.pauses.waits
+
+
+@pytest.mark.parametrize("ahead", [-(10**15) // 2, -200 * MS, 200 * MS])
+def test_another_sender_may_have_another_clock(stream: Stream, ahead: int) -> None:
+    stream.stream(200)
+    stream.take(stream.now + ahead, sender=b"other")
+    stream.now += 200 * MS
+    stream.take(stream.now + ahead, sender=b"other")
+    assert not stream.pauses.waits
+
+
+def test_one_who_begins_while_another_goes_on_is_no_pause(stream: Stream) -> None:
+    for _ in range(20):
+        stream.stream(40)
+        stream.take(stream.now, sender=b"other")
+    assert stream.pauses.waits
+
+
 def test_the_time_may_be_told_by_arrival_alone(stream: Stream) -> None:
     stream.pauses.take(None, TIMEOUT)
     assert stream.pauses.waits
     stream.now += 100 * MS
     stream.pauses.take(None, TIMEOUT)
     assert not stream.pauses.waits
+
+
+def test_many_senders_are_forgotten(stream: Stream) -> None:
+    for number in range(100):
+        stream.numbers[b"%d" % number] = 0
+        stream.take(stream.now, sender=b"%d" % number)
+    assert len(stream.pauses._senders) <= 16
