@@ -904,7 +904,9 @@ def test_a_target_is_reported_once_more_when_an_obstacle_comes_in_its_way(
 
     clock = SimpleNamespace(monotonic=lambda: NOW[0] / 1e9, sleep=sleep)
     monkeypatch.setattr(motion_run, "time", clock)
-    world.parameters.update({"servo.state_timeout": 1.0, "servo.tracking_tolerance": 0.05})
+    world.parameters.update(
+        {"servo.state_timeout": 1.0, "servo.tracking_tolerance": 0.05, "arrival_tolerance": 0.1}
+    )
     world.put(0.25 if in_the_way else 3.0)
     if not in_the_way:
         NOW[0] += 10**11  # it is over, and the robot where it has led
