@@ -183,7 +183,7 @@ class PrivateFolder:
             wrong = f"belongs to another user (number {status.st_uid})"
         elif status.st_mode & 0o022:
             wrong = f"can be written by other users (mode {stat.S_IMODE(status.st_mode):o})"
-        elif status.st_nlink != 1:
+        elif status.st_nlink > 1:  # one that is replaced meanwhile has none
             wrong = "has a second name"
         elif status.st_size > self._most_bytes:
             wrong = f"is larger than {self._most_bytes} bytes"

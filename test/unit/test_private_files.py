@@ -3,9 +3,10 @@
 import logging
 import os
 import tempfile
-import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -244,17 +245,41 @@ def test_only_own_files_are_pruned_the_longest_unused_first(folder: PrivateFolde
     assert {path.name for path in folder.path.iterdir()} == {"d.program", *foreign}
 
 
+def test_a_file_that_is_replaced_while_it_is_opened_is_read(
+    folder: PrivateFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It seemed to have a second name, as it had none."""
+    folder.write("a", b"old")
+    fstat = os.fstat
+
+    def late(file: int) -> os.stat_result:
+        monkeypatch.setattr(os, "fstat", fstat)
+        folder.write("a", b"new")
+        return fstat(file)
+
+    opened = os.open
+
+    def open_then(name: Any, *given: Any, **more: Any) -> int:
+        file = opened(name, *given, **more)
+        if name == "a.program":
+            monkeypatch.setattr(os, "open", opened)
+            monkeypatch.setattr(os, "fstat", late)
+        return file
+
+    monkeypatch.setattr(os, "open", open_then)
+    assert folder.read("a") == b"old"
+    assert folder.read("a") == b"new"
+
+
 def test_writers_at_the_same_time_leave_one_whole_file(folder: PrivateFolder) -> None:
-    def work(number: int) -> None:
+    def work(number: int) -> int:
         for _ in range(20):
             folder.write("a", bytes([number]) * 900)
             assert len(set(folder.read("a"))) == 1
+        return number
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(work, range(4))) == [0, 1, 2, 3]
     assert [path.name for path in folder.path.iterdir()] == ["a.program"]
 
 
