@@ -621,8 +621,8 @@ def test_a_robot_that_waits_on_its_way_does_not_go_on_unwatched(judged: bool) ->
 
 
 @pytest.mark.parametrize("judged", [False, True])
-def test_a_robot_that_does_nothing_gets_no_brake(judged: bool) -> None:
-    """Somebody looks at what is published, or has it done later."""
+def test_a_robot_that_does_nothing_is_held_only_where_somebody_waits_for_it(judged: bool) -> None:
+    """Else somebody may look at what is published, or have it done later."""
     world, motion = a_world(Plant())
     with world.own_time():
         world.wait()

@@ -13,7 +13,7 @@ from kinopt_ros.array import Float64
 from kinopt_ros.errors import StartStateError, quoted
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.turns import apart, continuous_joints
-from kinopt_ros.ros.motion.beside import away
+from kinopt_ros.ros.motion.beside import away, variables_of
 from kinopt_ros.ros.motion.last_look import AWAY, check_is_at_rest
 from kinopt_ros.ros.motion.published import Published
 from kinopt_ros.ros.robot.joint_states import RobotState
@@ -57,12 +57,11 @@ def off_end(one: Published, state: RobotState) -> Annotated[Float64, "n"]:
     Drivers may leave out whole turns; of a motion by a turn or more its begin could be its end then.
     """
     begin, end = (np.array(one.message.points[k].positions) for k in (0, -1))
-    variables = [one.robot.variable_index[name] for name in one.message.joint_names]
     turns = continuous_joints(one.robot, one.message.joint_names) & (
         np.abs(end - begin) < 2.0 * np.pi - 2.0 * AWAY
     )
     grips = _grips(one.robot)
-    off = apart(state.q[variables] - end, turns)
+    off = apart(state.q[variables_of(one.robot, [one])] - end, turns)
     return np.where([name in grips for name in one.message.joint_names], 0.0, off)
 
 
@@ -75,7 +74,7 @@ def check_at_end(one: Published, state: RobotState, timeout: float) -> None:
         timeout: age from which on joint states are too old, s.
     """
     robot, names, ends = one.robot, one.message.joint_names, one.message.points[-1].positions
-    variables = [robot.variable_index[name] for name in names]
+    variables = variables_of(robot, [one])
     state.require_fresh(variables, robot, timeout)
     off = off_end(one, state)
     k = int(np.argmax(off))

@@ -124,7 +124,8 @@ class MotionRun:
         self._moved: tuple[Annotated[Float64, "n"], float] | None = None
         """Where its joints were when they had last moved, and when, s."""
         self._was_away = False
-        """Whether its joints were seen elsewhere than where it ends."""
+        """Whether its joints were seen elsewhere than where it ends, if it begins there, too; else that does not
+        matter."""
 
     def stop(self, status: Status, sentence: str) -> None:
         """Stop it, or let it not begin; it ends with this status, unless it was told before. Returns at once."""

@@ -39,6 +39,7 @@ class PublisherClock:
     _off: int = 0
     """Since when they are much later, or sooner, than before, ns of the machine's time; 0 if they are not."""
     _judged: int = 0
+    """When messages were judged last, ns of the machine's time."""
 
     @property
     def agrees(self) -> bool:

@@ -178,7 +178,7 @@ class EmergencyStop:
             if not was_on_its_way(self._context, setup, published, state, now):
                 return "nobody has said lately whether the robot is at the end of its motion"
         if now >= published.end and self._output.has_arrived(one) and is_at_end(one, state):
-            return ""
+            return ""  # also one that ends where it begins
         if self._is_elsewhere(setup, state, published, now, one):
             return self._brake_as_measured(claim, setup, published, one)
         if now >= published.end:
@@ -209,9 +209,9 @@ class EmergencyStop:
         return not (one.stamped and is_in_time(self._context, setup, state, one, now))
 
     def _may_be_to_come(self, one: Published, state: RobotState, now: int) -> bool:
-        """Check whether a published motion that should be over may be all to come: it ends where it begins, the robot
-        is there, and nobody has seen it elsewhere."""
-        over = one.execution is None and now >= one.end and not self._output.has_arrived(one)
+        """Check whether a published motion that should be over, and that nobody has seen the robot do, may be all to
+        come: it ends where it begins, and the robot is there."""
+        over = one.execution is None and now >= one.end
         return over and is_at_end(one, state) and returns(one)
 
     def _brake_as_measured(
