@@ -181,6 +181,7 @@ class KinoptNode(ManagedNode):
         """Answer requests, and let the robot move, unless the node ends."""
         with self._end:
             if not self._ended:
+                self._servo.wait_for_pause()  # a stream may have come all the time
                 self._motions.open()
                 self._shared.gate.open()
 

@@ -10,6 +10,7 @@ import pytest
 from geometry_msgs.msg import Point, Pose, Quaternion
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, Header
+from support.joystick import Joystick
 from support.ros_requests import READY, StartNode, pose, set_parameter, stand, until_seen
 from support.rviz_user import LONG, TIP, Rviz
 from visualization_msgs.msg import InteractiveMarkerFeedback, Marker
@@ -33,6 +34,9 @@ PANDA = load_robot("panda")
 SECONDS = 30.0
 """Time after which joint states are old, s: this process may stand still for long, and its robot with it."""
 
+PAUSE = 1.0
+"""Time without commands that is a pause, s: longer than a busy machine keeps a thread waiting."""
+
 
 @pytest.fixture(scope="module")
 def node(start_shared_node: StartNode, panda_parameters: dict[str, object]) -> Iterator[tuple[Any, Client]]:
@@ -44,6 +48,7 @@ def node(start_shared_node: StartNode, panda_parameters: dict[str, object]) -> I
             "markers.tips": ["panda_link8", "camera=position"],
             "tool_frames": "camera: {link: panda_hand, pose: {xyz: [0, 0.05, 0.02], rpy: [0, 0, 1.57]}}",
             "state_timeout": SECONDS,
+            "servo.timeout": PAUSE,
         },
     )
     yield process, client
@@ -221,6 +226,23 @@ def test_stop_ends_a_motion(rviz: Rviz, simulated: SimulatedRobotTopics) -> None
     assert np.linalg.norm(reached(rviz.client, q[:7])[:3, 3] - [0.3, 0.4, 0.6]) > 0.05
     # Motions are allowed at once.
     rviz.plan()
+
+
+def test_a_joystick_that_is_held_all_the_time_moves_nothing_after_a_stop(
+    rviz: Rviz, simulated: SimulatedRobotTopics
+) -> None:
+    client, sent = rviz.client, len(rviz.client.trajectories)
+    with Joystick(client, NAME, 0.0, 0.02, 0.0):
+        rviz.wait(lambda: len(client.trajectories) > sent)
+        rviz.markers.select(TIP, "stop")
+        rviz.wait(lambda: "stopped" in rviz.text())
+        rviz.wait(simulated.at_rest)
+        sent = len(client.trajectories)
+        client.spin(2.0 * PAUSE)
+        assert len(client.trajectories) == sent
+    client.spin(1.5 * PAUSE)
+    with Joystick(client, NAME, 0.0, 0.02, 0.0):
+        rviz.wait(lambda: len(client.trajectories) > sent)
 
 
 def test_the_plan_is_done(rviz: Rviz, simulated: SimulatedRobotTopics) -> None:

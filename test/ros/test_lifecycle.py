@@ -8,6 +8,7 @@ import pytest
 from lifecycle_msgs.msg import State, Transition
 from lifecycle_msgs.srv import ChangeState, GetState
 from std_srvs.srv import Trigger
+from support.joystick import Joystick
 from support.process_size import size_of
 from support.ros_requests import READY, StartNode, ik, pose, target
 from support.thorough import times
@@ -15,9 +16,12 @@ from support.trajectory_goals import ABORTED, SUCCEEDED, Goals, joints, until_pr
 
 from kinopt_msgs.msg import CollisionObject, SceneOperation, Shape
 from kinopt_msgs.srv import ApplyScene, GetScene, SolveIK
+from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.ros.client.client import PREPARED_SECONDS, Client
 from kinopt_ros.ros.client.process import NodeProcess
+from kinopt_ros.ros.client.simulated_robot import SimulatedRobotTopics
 from kinopt_ros.status import Status
+from kinopt_ros.trajectory.simulated_robot import SimulatedRobot
 
 pytest.importorskip("coal")
 pytestmark = pytest.mark.timeout(900)
@@ -187,6 +191,36 @@ def test_what_runs_is_stopped_on_the_way_to_inactive(managed: Managed) -> None:
         assert status == SUCCEEDED, result.status.message
     finally:
         goals.close()
+
+
+def test_a_joystick_that_is_held_all_the_time_moves_nothing_after_activation(
+    start_node: StartNode, panda_parameters: dict[str, object]
+) -> None:
+    pause = 1.0  # longer than a busy machine keeps a thread waiting
+    managed = manage(start_node, {**panda_parameters, "servo.timeout": pause}, forked=True)
+    client = managed.client
+    for wanted in (Transition.TRANSITION_CONFIGURE, Transition.TRANSITION_ACTIVATE):
+        assert managed.change(wanted)
+    ready_again(client)
+    until_prepared(client)
+    client.stop_robot()
+    robot = SimulatedRobotTopics(
+        client.node, SimulatedRobot(load_robot("panda"), start=READY), [f"{NODE}/joint_trajectory"]
+    )
+    try:
+        with Joystick(client, NODE, 0.0, 0.02, 0.0):
+            assert client.spin_until(lambda: bool(client.trajectories), 60.0)
+            assert managed.change(Transition.TRANSITION_DEACTIVATE)
+            assert client.spin_until(robot.at_rest, 60.0)
+            sent = len(client.trajectories)
+            assert managed.change(Transition.TRANSITION_ACTIVATE)
+            client.spin(2.0 * pause)
+            assert len(client.trajectories) == sent
+        client.spin(1.5 * pause)
+        with Joystick(client, NODE, 0.0, 0.02, 0.0):
+            assert client.spin_until(lambda: len(client.trajectories) > sent, 60.0)
+    finally:
+        robot.close()
 
 
 def test_many_cycles_leave_nothing(started: Managed) -> None:

@@ -540,28 +540,59 @@ def test_a_hiccup_of_joint_states_leads_no_robot_with_a_slider_on(
     assert found.acceleration <= ACCELERATION, (found, world.said)
 
 
-def a_world_of_a_loop() -> tuple[World, JointTrajectory]:
+def joined(one: JointTrajectory, two: JointTrajectory) -> JointTrajectory:
+    """Do one motion, and then another from where it ends."""
+    rows = [
+        np.concatenate([first, second[1:]])
+        for first, second in zip(
+            (one.position, one.velocity, one.acceleration),
+            (two.position, two.velocity, two.acceleration),
+            strict=True,
+        )
+    ]
+    return JointTrajectory(one.joint_names, np.append(one.time, one.duration + two.time[1:]), *rows)
+
+
+def back(there: JointTrajectory, share: float = 1.0) -> JointTrajectory:
+    """Return the motion from where one ends to where it begins, or by another share of its way."""
+    way = there.position - there.position[0]
+    return JointTrajectory(
+        there.joint_names,
+        there.time,
+        there.position[-1] - share * way,
+        -share * there.velocity,
+        -share * there.acceleration,
+    )
+
+
+def a_world_of_a_loop(plant: Plant | None = None, scaling: float = 1.0) -> tuple[World, JointTrajectory]:
     """A Panda that is about to turn its first joint by 1.5 rad, and back."""
-    world, there = a_world(Plant())
-    turned = there.position[::-1], -there.velocity[::-1], there.acceleration[::-1]
-    times = np.concatenate([there.time, there.duration + (there.duration - there.time[::-1])[1:]])
-    joined = [np.concatenate([one, two[1:]]) for one, two in zip(
-        (there.position, there.velocity, there.acceleration), turned, strict=True
-    )]  # fmt: skip
-    return world, JointTrajectory(there.joint_names, times, *joined)
+    world, there = a_world(plant or Plant(), scaling)
+    return world, joined(there, back(there))
 
 
-@pytest.mark.parametrize("late", [-1000.0, 500.0, 5000.0])
-@pytest.mark.parametrize("order", ["deactivate", "emergency"])
-def test_a_loop_that_waits_at_its_begin_is_stopped(order: str, late: float) -> None:
+def ms_to_end(world: World) -> float:
+    """Return how long the motion that was published last goes on, ms."""
+    return (world.output.published[-1].end - world.time.now) / MS
+
+
+@pytest.mark.parametrize("from_desired", [False, True])
+@pytest.mark.parametrize("late", [-1000.0, -1.0, 500.0, 5000.0])
+@pytest.mark.parametrize("order", ["deactivate", "emergency", "cancel"])
+def test_a_loop_that_waits_at_its_begin_is_stopped(order: str, late: float, from_desired: bool) -> None:
     """It seemed to be over, as it ends there, and nothing was sent: the robot did all of it when its slider went up."""
-    world, motion = a_world_of_a_loop()
+    world, motion = a_world_of_a_loop(Plant(from_desired=from_desired))
     with world.own_time():
         world.wait()
         world.pass_ms(50)
-        world.move(motion)
-        world.pass_ms(100 + 1e3 * motion.duration + late)
-        world.deactivate() if order == "deactivate" else world.emergency(True)
+        running = world.move(motion, judged=order == "cancel")
+        world.pass_ms(ms_to_end(world) + late)
+        if order == "deactivate":
+            world.deactivate()
+        elif order == "emergency":
+            world.emergency(True)
+        else:
+            world.cancel(running)
         world.pass_ms(1000)
         world.go_on()
         world.pass_ms(1e3 * motion.duration + 1000)
@@ -569,9 +600,10 @@ def test_a_loop_that_waits_at_its_begin_is_stopped(order: str, late: float) -> N
     assert np.abs(told - motion.position[0]).max() < 1e-3, world.said
 
 
+@pytest.mark.parametrize("from_desired", [False, True])
 @pytest.mark.parametrize("waits", [False, True])
-def test_a_loop_that_nobody_has_seen_to_begin_is_no_success(waits: bool) -> None:
-    world, motion = a_world_of_a_loop()
+def test_a_loop_that_nobody_has_seen_to_begin_is_no_success(waits: bool, from_desired: bool) -> None:
+    world, motion = a_world_of_a_loop(Plant(from_desired=from_desired))
     with world.own_time():
         if waits:
             world.wait()
@@ -598,6 +630,71 @@ def test_a_loop_that_is_done_is_not_stopped() -> None:
         world.pass_ms(1000)
     assert len(world.sent) == 1
     assert "no motion that this node has published is running" in world.said[-1]
+
+
+@pytest.mark.parametrize("judged", [False, True])
+def test_a_motion_that_comes_twice_to_its_end_is_not_over_the_first_time(judged: bool) -> None:
+    """At half its pace the robot was there when it should have been over, and did the rest unwatched."""
+    world, once = a_world_of_a_loop(Plant(speed_scaling=0.5))
+    motion = joined(once, once)
+    with world.own_time():
+        world.pass_ms(50)
+        world.move(motion, judged)
+        world.pass_ms(ms_to_end(world) + 300)
+        assert not world.ended
+        world.pass_ms(1e3 * motion.duration + 3000)
+        [ended] = world.ended
+        told = world.truth()[1]
+    assert ended.code == (Status.TIMED_OUT if judged else Status.SUCCESS), ended
+    assert len(world.sent) == 1 + judged
+    assert np.abs(told[-1000:] - told[-1]).max() < 1e-3
+
+
+def test_a_motion_that_comes_twice_to_its_end_is_done() -> None:
+    world, once = a_world_of_a_loop()
+    motion = joined(once, once)
+    with world.own_time():
+        world.pass_ms(50)
+        world.move(motion, judged=True)
+        world.pass_ms(ms_to_end(world) + 1000)
+    [ended] = world.ended
+    assert ended.code == Status.SUCCESS, ended
+    assert len(world.sent) == 1
+
+
+@pytest.mark.parametrize("slider", [0.3, 0.1])
+def test_a_slow_robot_that_pauses_where_its_motion_does_is_let_go_on(slider: float) -> None:
+    """It seemed to be left there, and was told to stay."""
+    world, there = a_world(Plant(speed_scaling=slider), 0.3)
+    motion = joined(there, back(there, 0.5))
+    with world.own_time():
+        world.pass_ms(50)
+        world.move(motion)
+        world.pass_ms(1e3 * motion.duration / slider + 3000)
+        told = world.truth()[1]
+    [ended] = world.ended
+    assert ended.code == Status.SUCCESS, ended
+    assert len(world.sent) == 1
+    assert told[-1] == pytest.approx(motion.position[-1], abs=1e-3)
+
+
+@pytest.mark.parametrize("judged", [False, True])
+def test_fingers_that_hold_something_are_not_loosened(judged: bool) -> None:
+    """An emergency stop long after their motion told them to stay where they were measured."""
+    finger, begin = ("panda_finger_joint1",), np.array([0.04])
+    motion = point_to_point(finger, begin, begin - 0.04, np.array([0.1]), np.array([0.5]), np.array([5.0]))
+    world = World(Plant(), PANDA, finger, begin, [0])
+    with world.own_time():
+        world.pass_ms(50)
+        world.move(motion, judged)
+        world.pass_ms(ms_to_end(world) - 500 * motion.duration)
+        world.wait()
+        world.pass_ms(1e3 * motion.duration + 3000)
+        [ended] = world.ended
+        assert ended.code == Status.SUCCESS, ended
+        world.emergency(True)
+        world.pass_ms(1000)
+    assert len(world.sent) == 1, world.said
 
 
 @pytest.mark.parametrize("judged", [False, True])

@@ -11,6 +11,7 @@ import numpy as np
 
 from kinopt_ros.array import Bool, Float64
 from kinopt_ros.errors import StartStateError, quoted
+from kinopt_ros.planning.servo.session import LAG
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.turns import apart, continuous_joints
 from kinopt_ros.ros.motion.brakes import commanded_of
@@ -25,8 +26,8 @@ from kinopt_ros.verification.beside import Way, first_meeting
 OFF = 0.01
 """How far joints may be measured from the way of their motion, rad or m."""
 LEAVES, SEEN = 0.03, 0.02
-"""How far a motion that ends where it begins leads from there to be one that may be all to come, and how far from there
-joints are seen to do it: they may stand beside it by OFF, and be measured with noise; rad or m."""
+"""How far from its end a motion leads to be elsewhere, and how far from there joints are seen to be elsewhere: they may
+stand beside it by OFF, and be measured with noise; rad or m."""
 STEP = 0.01
 """Time between two points of a way that are compared with what is measured, s; longer in long motions."""
 MOST_POINTS = 20_000
@@ -129,23 +130,37 @@ def is_left_in(one: Published, state: RobotState, begun: bool = False) -> bool:
     Args:
         one: the motion.
         state: as measured.
-        begun: whether joints that stand where it begins do not count, as those of a robot that does nothing. By default
-            they do, also those of a motion that ends there, which may be all to come.
+        begun: whether joints that stand where it begins do not count, as those of a robot that does nothing.
     """
     if is_at_end(one, state):
-        return not begun and returns(one)
+        return False
     if begun and (away(one, state, np.array(one.message.points[0].positions)) <= OFF).all():
         return False
     _, _, there = _compared(one, state)
     return bool(there.any())
 
 
-def returns(one: Published) -> bool:
-    """Check whether a motion ends where it begins, and leads elsewhere."""
+def may_be_to_come(one: Published, state: RobotState, now: int) -> bool:
+    """Check whether all of a published motion may be to come: it ends where it begins, its joints are there, and at
+    ``now`` (ns of the node's clock) it should have led them away, but nobody has seen that."""
+    if one.execution is not None or one.progress.left or not is_at_end(one, state):
+        return False
     positions = one.motion.position
     turns = continuous_joints(one.robot, one.message.joint_names)
-    ends_there = (apart(positions[-1] - positions[0], turns) <= OFF).all()
-    return bool(ends_there and (np.abs(positions - positions[0]) > LEAVES).any())
+    leaves = (np.abs(positions - positions[0]) > LEAVES).any(axis=1)
+    if not leaves.any() or (apart(positions[-1] - positions[0], turns) > OFF).any():
+        return False
+    leaves_at = one.motion.time[int(np.argmax(leaves))]
+    return now >= one.start + round(float(leaves_at) * NANOSECONDS_PER_SECOND) + LAG
+
+
+def passes_end(one: Published) -> bool:
+    """Check whether a motion comes to where it ends before that, from elsewhere: joints that stand there may go on."""
+    positions = one.motion.position
+    turns = continuous_joints(one.robot, one.message.joint_names)
+    off = apart(positions - positions[-1], turns).max(axis=1)
+    near = (off <= OFF)[(off <= OFF) | (off > LEAVES)]
+    return int(np.sum(near[1:] & ~near[:-1])) > 1
 
 
 def _compared(

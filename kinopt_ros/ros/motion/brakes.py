@@ -23,7 +23,7 @@ from kinopt_ros.planning.servo.commanded import Commanded
 from kinopt_ros.planning.servo.session import LAG
 from kinopt_ros.planning.servo.setup import ServoSetup, servo_setup
 from kinopt_ros.ros.context import Context
-from kinopt_ros.ros.messages.conversions import trajectory_from_message, trajectory_message
+from kinopt_ros.ros.messages.conversions import trajectory_message
 from kinopt_ros.ros.motion.drives import ALIKE, share_of
 from kinopt_ros.ros.motion.made_soon import made_soon
 from kinopt_ros.ros.motion.published import LATEST_BEGIN, LOOK_EVERY, Published
@@ -99,8 +99,7 @@ def _is_known(setup: ServoSetup, state: RobotState) -> bool:
 
 def commanded_of(running: Published) -> Commanded:
     """Return a motion that a controller does, in the time of the node's clock. It may begin a little later."""
-    motion = trajectory_from_message(running.message)
-    return Commanded(motion, running.start, running.start, running.start)
+    return Commanded(running.motion, running.start, running.start, running.start)
 
 
 def brake_as_measured(

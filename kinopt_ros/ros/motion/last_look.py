@@ -330,7 +330,7 @@ def _check_is_not_in(one: Published, begin: Annotated[Float64, "nq"], state: Rob
 def check_is_at_rest(robot: RobotModel, measured: RobotState, variables: Sequence[int]) -> None:
     """Raise MovingError if a joint is measured to move, or has moved lately if its driver measures no velocity."""
     index = list(variables)
-    allowed, velocity = _allowed_at_rest(robot)[index], measured.seen_velocity[index]
+    allowed, velocity = allowed_at_rest(robot)[index], measured.seen_velocity[index]
     excess = np.abs(velocity) - allowed
     if excess.size and not excess.max() <= 0.0:
         k = int(np.argmax(excess))
@@ -342,7 +342,7 @@ def check_is_at_rest(robot: RobotModel, measured: RobotState, variables: Sequenc
 
 def at_rest(robot: RobotModel, measured: RobotState) -> Annotated[Bool, "nq"]:
     """Return which variables count as at rest: what sensors say of joints that stand is never quite 0."""
-    return np.asarray(np.abs(measured.seen_velocity) <= _allowed_at_rest(robot))
+    return np.asarray(np.abs(measured.seen_velocity) <= allowed_at_rest(robot))
 
 
 def stands(robot: RobotModel, measured: RobotState, variables: Sequence[int]) -> bool:
@@ -362,7 +362,7 @@ def check_others_at_rest(
         others: variables of these joints.
         timeout: age from which on they count as silent, s (parameter state_timeout).
     """
-    velocity, allowed = measured.seen_velocity, _allowed_at_rest(robot)
+    velocity, allowed = measured.seen_velocity, allowed_at_rest(robot)
     for i in others:
         if measured.age[i] > timeout and not abs(velocity[i]) <= allowed[i]:
             raise StaleStateError(
@@ -373,7 +373,8 @@ def check_others_at_rest(
     check_is_at_rest(robot, measured, others)
 
 
-def _allowed_at_rest(robot: RobotModel) -> Annotated[Float64, "nq"]:
+def allowed_at_rest(robot: RobotModel) -> Annotated[Float64, "nq"]:
+    """Return the speeds up to which variables count as at rest, rad/s or m/s."""
     return np.clip(AT_REST * robot.limits.velocity, LEAST_AT_REST, MOST_AT_REST)
 
 

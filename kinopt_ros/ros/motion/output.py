@@ -167,24 +167,12 @@ class MotionOutput:
         self._closed: ClosedError | None = None
         """Why nothing may move; None: it may."""
         self._published: tuple[Published, ...] = ()
-        self._arrived: tuple[Published, ...] = ()
-        """Those of them that the robot was seen to have done."""
         self._unread: list[Callable[[], None]] = []
 
     @property
     def published(self) -> tuple[Published, ...]:
         """The motions that were published or handed over last of joints that no later one moves; they may be over."""
         return self._published
-
-    def arrive(self, running: Published) -> None:
-        """Take notice that the robot was seen to have done a motion that was published."""
-        with self._lock:
-            known = [one for one in self._arrived if any(one is other for other in self._published)]
-            self._arrived = (*known, running)
-
-    def has_arrived(self, running: Published) -> bool:
-        """Check whether ``arrive`` was told of a motion."""
-        return any(one is running for one in self._arrived)
 
     @property
     def runs(self) -> bool:

@@ -5,6 +5,8 @@ from typing import Annotated
 import numpy as np
 
 from kinopt_ros.array import Float64
+from kinopt_ros.robot.model import RobotModel
+from kinopt_ros.ros.motion.last_look import allowed_at_rest
 from kinopt_ros.ros.robot.joint_states import RobotState
 from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND
 
@@ -12,28 +14,32 @@ KEPT = 0.9
 """Share of its speed that a joint keeps which nobody stops: what brakes has mostly lost more soon, and a brake in its
 place does no harm to what brakes still more gently."""
 MOVES = 0.03
-"""Speed from which on a joint counts as moving, rad/s or m/s."""
+"""Speed from which on a joint counts as moving, rad/s or m/s; slow ones do so sooner."""
 
 
 class Paces:
     """How fast joints were when their controllers were told to stop."""
 
-    def __init__(self, state: RobotState, now: int) -> None:
+    def __init__(self, robot: RobotModel, state: RobotState, now: int, seconds: float) -> None:
         """
         Args:
+            robot: theirs.
             state: as measured then.
             now: that time, ns of the node's clock.
+            seconds: time after which they should be slower.
         """
-        self._begin, self._before = now, self._speeds(state)
+        self._before = self._speeds(state)
+        self._moves = np.minimum(MOVES, allowed_at_rest(robot))
+        self._after = now + round(seconds * NANOSECONDS_PER_SECOND)
 
-    def are_kept(self, variables: list[int], state: RobotState, now: int, seconds: float) -> bool:
-        """Check whether the fastest of some variables is as fast as it was, by what was measured so many seconds later,
-        or still later."""
-        if state.seen(variables, now) < self._begin + round(seconds * NANOSECONDS_PER_SECOND):
+    def are_kept(self, variables: list[int], state: RobotState, now: int) -> bool:
+        """Check whether the fastest of some variables moves as fast as it did, by what was measured after that time."""
+        if state.seen(variables, now) < self._after:
             return False
         speeds = self._speeds(state)[variables]
         fastest = int(np.argmax(speeds))
-        return bool(speeds[fastest] > max(MOVES, KEPT * self._before[variables][fastest]))
+        least = max(self._moves[variables][fastest], KEPT * self._before[variables][fastest])
+        return bool(speeds[fastest] > least)
 
     def _speeds(self, state: RobotState) -> Annotated[Float64, "nq"]:
         return np.where(state.known, np.abs(state.seen_velocity), 0.0)

@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Annotated, Any, Protocol
 
@@ -73,6 +73,16 @@ class Execution(Protocol):
         """Whether the motion has ended."""
 
 
+@dataclass
+class Progress:
+    """What was seen of a motion that was published."""
+
+    left: bool = False
+    """Whether its joints were seen elsewhere than where it ends."""
+    arrived: bool = False
+    """Whether they were seen at rest there, when it should be over."""
+
+
 @dataclass(frozen=True)
 class Published:
     """A motion that was published, or handed to a controller."""
@@ -93,6 +103,8 @@ class Published:
     past: "tuple[Published, ...]" = ()
     """The motions of these joints that it, and each other, took the place of lately, the oldest first: drives that lag
     are still behind these."""
+    progress: Progress = field(default_factory=Progress, compare=False, repr=False)
+    """Written by who watches it."""
 
     def with_past(self, last: "Published | None") -> "Published":
         """Return it with the past of the motion of the same joints that it takes the place of."""

@@ -34,7 +34,8 @@ from kinopt_ros.ros.motion.beside import (
     check_beside,
     is_at_end,
     is_left_in,
-    returns,
+    may_be_to_come,
+    passes_end,
     variables_of,
     without,
 )
@@ -48,7 +49,7 @@ from kinopt_ros.ros.motion.controllers import (
     together,
     whole,
 )
-from kinopt_ros.ros.motion.last_look import PlannedFor, stands
+from kinopt_ros.ros.motion.last_look import AWAY, PlannedFor, stands
 from kinopt_ros.ros.motion.output import MotionOutput, from_anywhere
 from kinopt_ros.ros.motion.own_pace import OwnPaceError, check_own_pace, in_time, kept_joints, of_joints
 from kinopt_ros.ros.motion.paces import Paces
@@ -56,6 +57,7 @@ from kinopt_ros.ros.motion.published import Execution, Published, lead_to
 from kinopt_ros.ros.motion.rights import Claim, agreed_by_all
 from kinopt_ros.ros.motion.stop_watch import WATCHED_AT_THE_END, Stopped, StopWatch
 from kinopt_ros.ros.motion.stops_in_time import is_in_time, may_be_sent, stop_in_time, stop_message
+from kinopt_ros.ros.robot.joint_states import RobotState
 from kinopt_ros.ros.serving.defects import log_defect
 from kinopt_ros.scene.scene import Scene
 from kinopt_ros.status import Status
@@ -78,6 +80,8 @@ MOVED, LAG_SECONDS, THERE_SECONDS, STILL = 1e-3, 0.5, 0.1, 5e-3
 """How far a joint of a published motion that should be over has to be measured to move, rad or m, within how many
 seconds, for the motion to be watched on: some controllers slow motions down. Where it ends, within how many seconds,
 and from which velocity on, rad/s or m/s."""
+SLOWEST = 0.05
+"""Share of its pace from which on a motion counts as slowed down, not as stopped."""
 BRAKE_SECONDS = 0.5
 """Longest time until a controller takes a brake, s; then it is told to stop as it likes."""
 STOPS_SECONDS = 0.2
@@ -121,11 +125,8 @@ class MotionRun:
         """What each controller was told to do of it; None: it was published."""
         self._braking: Published | None = None
         """Its brake, if that was published."""
-        self._moved: tuple[Annotated[Float64, "n"], float] | None = None
-        """Where its joints were when they had last moved, and when, s."""
-        self._was_away = False
-        """Whether its joints were seen elsewhere than where it ends, if it begins there, too; else that does not
-        matter."""
+        self._moved: tuple[Annotated[Float64, "n"], float, int] | None = None
+        """Where its joints were when they had last moved, and when: s, and ns of the node's clock."""
 
     def stop(self, status: Status, sentence: str) -> None:
         """Stop it, or let it not begin; it ends with this status, unless it was told before. Returns at once."""
@@ -314,7 +315,6 @@ class MotionRun:
         seen = None if planned.scene is None else planned.scene.version
         known = self._beside(running)
         others, looked = np.zeros(0) if seen is None else self._others(running), time.monotonic()
-        self._was_away = self._chosen is not None or not returns(running)
         latest = self._latest(running.end - running.start)
         if any(not part.controller.kind.keeps_time for part in self._parts or ()):
             latest += round(OWN_PACE_SECONDS * NANOSECONDS_PER_SECOND)
@@ -335,8 +335,9 @@ class MotionRun:
                         self._look(running, planned, scene, beside, "joints that it leaves out have moved")
                     else:  # they may creep
                         others = np.where(np.isfinite(before), before, others)
-            if not self._was_away:
-                self._was_away = not is_at_end(running, self._context.joint_states.of(running.robot), SEEN)
+            if self._chosen is None and not running.progress.left:
+                state = self._context.joint_states.of(running.robot)
+                running.progress.left = not is_at_end(running, state, SEEN)
             self._wake.wait(LOOK_SECONDS)
             self._wake.clear()
         return self._is_there(running) or self._overtaken()
@@ -368,11 +369,24 @@ class MotionRun:
         index = variables_of(running.robot, [running])
         q = state.q[index]
         if self._moved is None or np.abs(q - self._moved[0]).max() > MOVED:
-            self._moved = q, now
-        is_there = is_at_end(running, state)
-        if is_there and np.abs(state.seen_velocity[index]).max(initial=0.0) <= STILL:
-            return False  # else it may pass there
-        return now < self._moved[1] + (THERE_SECONDS if is_there else LAG_SECONDS)
+            self._moved = q, now, self._now()
+        seconds = LAG_SECONDS
+        if is_at_end(running, state) and not passes_end(running):
+            if np.abs(state.seen_velocity[index]).max(initial=0.0) <= STILL:
+                return False  # else it may pass there
+            seconds = THERE_SECONDS
+        if now < self._moved[1] + seconds:
+            return True
+        return not self._judged and now < self._moved[1] + seconds / self._pace(
+            running, state, self._moved[2]
+        )
+
+    def _pace(self, running: Published, state: RobotState, until: int) -> float:
+        """Return which share of its pace a motion was done at until then (ns of the node's clock), by where its joints
+        are: those that are slowed down hardly move for long where it pauses. 1 also if they seem to do nothing."""
+        begun = begun_by(running, state)
+        pace = 1.0 if begun is None else (begun - running.start) / max(until - running.start, 1)
+        return min(pace, 1.0) if pace > SLOWEST else 1.0
 
     def _sent(self, message: TrajectoryMessage) -> Published | None:
         """Return a motion that was sent, unless another one has taken its place."""
@@ -463,8 +477,15 @@ class MotionRun:
         elif self._chosen is not None:
             heard = self.wait_until_still(running)
             self._check_arrived(running, heard)
-        elif not self.stopped and not (self._arrives(running) if self._judged else self._is_done(running)):
+        elif not self._is_over(running):
             self._brake(running)  # a controller that waits would go on with it
+
+    def _is_over(self, running: Published) -> bool:
+        """Check whether a published motion, of which nothing seems to go on, is over; stop with a sentence if it should
+        be, but is not."""
+        if self.stopped:
+            return not may_be_to_come(running, self._context.joint_states.of(running.robot), self._now())
+        return self._arrives(running) if self._judged else self._is_done(running)
 
     def _brake(self, running: Published) -> bool:
         """Brake, and have controllers stop as they like if they do not take that; False if another motion, or a stop,
@@ -518,7 +539,7 @@ class MotionRun:
         if execution is None:
             return
         latest = time.monotonic() + STOPS_SECONDS
-        paces = Paces(self._context.joint_states.of(robot), self._now())
+        paces = Paces(robot, self._context.joint_states.of(robot), self._now(), STOPS_SECONDS)
 
         def brake(joints: Sequence[str]) -> TrajectoryMessage | None:
             if not self._is_heard(robot, joints):
@@ -530,7 +551,7 @@ class MotionRun:
 
         def goes_on(joints: Sequence[str]) -> bool:
             variables = [robot.variable_index[name] for name in joints]
-            return paces.are_kept(variables, self._context.joint_states.of(robot), self._now(), STOPS_SECONDS)
+            return paces.are_kept(variables, self._context.joint_states.of(robot), self._now())
 
         def ended(done: bool, sentence: str) -> None:
             if not done:
@@ -586,6 +607,8 @@ class MotionRun:
         state, now = context.joint_states.of(robot), self._now()
         heard = was_heard(context, setup, state, published, now)
         if not (heard and is_in_time(context, setup, state, running, now)):
+            return None
+        if may_be_to_come(running, state, now):
             return None
         if now >= published.end:
             return TrajectoryMessage()
@@ -694,7 +717,7 @@ class MotionRun:
                 if time.monotonic() > end:
                     self.stop(Status.CONTROL_FAILED, f"the motion was published, and should be over: {error}")
             else:
-                self._output.arrive(running)
+                running.progress.arrived = True
                 return True
             time.sleep(LOOK_SECONDS)
         return False
@@ -703,7 +726,7 @@ class MotionRun:
         """Raise StartStateError or StaleStateError unless the robot is known to be at rest where a motion ends."""
         state = self._context.joint_states.of(running.robot)
         check_at_end(running, state, self._context.parameter("state_timeout"))
-        if not self._was_away:
+        if may_be_to_come(running, state, self._now()):
             raise StartStateError(
                 "the motion ends where it begins, and nobody has seen the robot leave that place"
             )
@@ -717,12 +740,11 @@ class MotionRun:
             "state_timeout"
         ):
             return True
-        if self._was_away and is_at_end(running, state):
-            self._output.arrive(running)
-        short = off_end(running, state).max() > self._context.parameter(
-            ARRIVAL_TOLERANCE
-        )  # else it hangs down
-        if not (short and is_left_in(running, state, begun=True)):
+        off = off_end(running, state).max()
+        if off <= AWAY and not may_be_to_come(running, state, self._now()):
+            running.progress.arrived = True
+        tolerance = self._context.parameter(ARRIVAL_TOLERANCE)
+        if off <= tolerance or not is_left_in(running, state, begun=True):  # it may hang down
             return True
         sentence = (
             "the motion was published, and should be over, but the robot stands on its way, and is held there"

@@ -3,12 +3,27 @@
 import threading
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from kinopt_ros.ros.messages.stamps import seconds_unread
 
 _MOST = 16
 """Most senders that are told apart."""
+_LONGER, _LONG = 3, 1_000_000_000
+"""A sender's pause is at least so many times as long as his last commands were apart, but no longer than so many ns."""
+
+
+@dataclass(frozen=True)
+class _Sent:
+    """The last command of a sender."""
+
+    at: int
+    """When it was sent, ns of his clock; 0: that is not known."""
+    number: int
+    """0: that is not known."""
+    gaps: tuple[int, int]
+    """Times between his last three commands, ns; 0: that is not known."""
 
 
 class CommandPauses:
@@ -19,8 +34,7 @@ class CommandPauses:
         self._waits = False
         self._since = self._came = 0
         """When commands were last told to pause, and when the last one came, ns of the machine's time."""
-        self._senders: dict[bytes, tuple[int, int]] = {}
-        """When each sender's last command was sent, ns of his clock, and its number; 0: that is not known."""
+        self._senders: dict[bytes, _Sent] = {}
 
     @property
     def waits(self) -> bool:
@@ -47,16 +61,18 @@ class CommandPauses:
         sent, number = told.get("source_timestamp") or 0, told.get("publication_sequence_number") or 0
         with self._lock:
             pause = came - self._came
-            last = self._senders.pop(sender, None)
-            if last is not None and sent and last[0]:  # of a machine that is held up all comes late at once
-                pause = min(pause, abs(sent - last[0]))
-            if last is not None and number and last[1]:
+            last = self._senders.pop(sender, _Sent(0, 0, (0, 0)))
+            if sent and last.at:  # of a machine that is held up all comes late at once
+                pause = min(pause, abs(sent - last.at))
+            if number and last.number:
                 # Of a node that is held up the newest one is left: between it and the last, as many more were sent. If
                 # they take as long on the average, there was a pause between two of them.
-                pause //= max(1, number - last[1])
-            self._senders[sender] = sent, number
+                pause //= max(1, number - last.number)
+            self._senders[sender] = _Sent(sent, number, (last.gaps[1], pause))
             while len(self._senders) > _MOST:
                 del self._senders[next(iter(self._senders))]
-            self._came = came
-            if pause >= round(1e9 * timeout) and came >= self._since:
+            self._came = max(self._came, came)
+            # Commands may be farther apart than they hold, and target poses hold for longer.
+            least = max(round(1e9 * timeout), min(_LONGER * min(last.gaps), _LONG))
+            if pause >= least and came >= self._since:
                 self._waits = False

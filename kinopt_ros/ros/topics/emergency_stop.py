@@ -13,7 +13,8 @@ from kinopt_ros.planning.servo.setup import PATIENCE, ServoSetup, servo_setup
 from kinopt_ros.planning.servo.stop import is_at_rest_sooner
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import sentence_of, trajectory_message
-from kinopt_ros.ros.motion.beside import is_at_end, is_left_in, returns
+from kinopt_ros.ros.motion.arrival import off_end
+from kinopt_ros.ros.motion.beside import is_left_in, may_be_to_come
 from kinopt_ros.ros.motion.brakes import (
     UNSURE,
     brake_as_measured,
@@ -27,6 +28,7 @@ from kinopt_ros.ros.motion.brakes import (
     was_heard,
     was_on_its_way,
 )
+from kinopt_ros.ros.motion.last_look import AWAY
 from kinopt_ros.ros.motion.lost import slows_down_in
 from kinopt_ros.ros.motion.made_soon import made_soon
 from kinopt_ros.ros.motion.output import MotionOutput
@@ -177,8 +179,8 @@ class EmergencyStop:
                 return ""
             if not was_on_its_way(self._context, setup, published, state, now):
                 return "nobody has said lately whether the robot is at the end of its motion"
-        if now >= published.end and self._output.has_arrived(one) and is_at_end(one, state):
-            return ""  # also one that ends where it begins
+        if now >= published.end and one.progress.arrived and off_end(one, state).max() <= AWAY:
+            return ""  # also fingers that hold something
         if self._is_elsewhere(setup, state, published, now, one):
             return self._brake_as_measured(claim, setup, published, one)
         if now >= published.end:
@@ -201,18 +203,12 @@ class EmergencyStop:
         without a stamp, is up to the controller."""
         if not was_heard(self._context, setup, state, published, now):
             return False  # what was commanded is known
-        if self._may_be_to_come(one, state, now):
+        if may_be_to_come(one, state, now):
             return True
         if one.brakes:
             tolerance = self._context.parameter("servo.tracking_tolerance")
             return not slows_down_in(published, setup, state, now, tolerance)
         return not (one.stamped and is_in_time(self._context, setup, state, one, now))
-
-    def _may_be_to_come(self, one: Published, state: RobotState, now: int) -> bool:
-        """Check whether a published motion that should be over, and that nobody has seen the robot do, may be all to
-        come: it ends where it begins, and the robot is there."""
-        over = one.execution is None and now >= one.end
-        return over and is_at_end(one, state) and returns(one)
 
     def _brake_as_measured(
         self,
@@ -246,7 +242,7 @@ class EmergencyStop:
         state, now = self._context.joint_states.of(setup.robot).later(ahead), self._now() + ahead
         heard = is_heard(self._context, setup, state)
         over = now >= published.end and stands(setup, state)
-        if heard and over and not is_left_in(one, state):
+        if heard and over and not (is_left_in(one, state) or may_be_to_come(one, state, now)):
             return None
         if heard and (over or freshly_stands(setup, state, now) or is_stuck(setup, published, state, now)):
             brake = brake_where_it_stands(setup, published, state, now)

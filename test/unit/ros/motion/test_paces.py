@@ -32,20 +32,20 @@ def state(after: int, speed: float, late: int = 0) -> Any:
     ("share", "kept"), [(1.5, True), (1.0, True), (0.95, True), (0.85, False), (0.0, False)]
 )
 def test_what_is_not_stopped_keeps_its_pace(speed: float, share: float, kept: bool) -> None:
-    paces = Paces(state(0, speed), BEGIN)
-    assert paces.are_kept(ARM, state(300, share * speed), BEGIN + 300 * MS, 0.2) is kept
-    assert paces.are_kept([0, 3], state(300, share * speed), BEGIN + 300 * MS, 0.2) is kept
+    paces = Paces(PANDA, state(0, speed), BEGIN, 0.2)
+    assert paces.are_kept(ARM, state(300, share * speed), BEGIN + 300 * MS) is kept
+    assert paces.are_kept([0, 3], state(300, share * speed), BEGIN + 300 * MS) is kept
 
 
 def test_what_begins_later_goes_on() -> None:
-    assert Paces(state(0, 0.0), BEGIN).are_kept(ARM, state(300, 0.1), BEGIN + 300 * MS, 0.2)
+    assert Paces(PANDA, state(0, 0.0), BEGIN, 0.2).are_kept(ARM, state(300, 0.1), BEGIN + 300 * MS)
 
 
 def test_noise_is_no_pace() -> None:
-    assert not Paces(state(0, 0.0), BEGIN).are_kept(ARM, state(300, 0.02), BEGIN + 300 * MS, 0.2)
+    assert not Paces(PANDA, state(0, 0.0), BEGIN, 0.2).are_kept(ARM, state(300, 0.02), BEGIN + 300 * MS)
 
 
 def test_what_was_measured_before_says_nothing() -> None:
-    paces = Paces(state(0, 1.0), BEGIN)
-    assert not paces.are_kept(ARM, state(300, 1.0, late=150), BEGIN + 300 * MS, 0.2)
-    assert not paces.are_kept(ARM, state(150, 1.0), BEGIN + 150 * MS, 0.2)
+    paces = Paces(PANDA, state(0, 1.0), BEGIN, 0.2)
+    assert not paces.are_kept(ARM, state(300, 1.0, late=150), BEGIN + 300 * MS)
+    assert not paces.are_kept(ARM, state(150, 1.0), BEGIN + 150 * MS)

@@ -31,7 +31,6 @@ PATIENCE = 30.0
 def _nobody_asks_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """The robot of these tests has no joints to measure."""
     monkeypatch.setattr(module, "missed", lambda *given: "")
-    monkeypatch.setattr(module, "Paces", lambda *given: SimpleNamespace(are_kept=lambda *given: False))
 
 
 class Execution:
@@ -84,13 +83,18 @@ class World:
         )
         self.errors: list[str] = []
         self.state = SimpleNamespace(
-            seen_velocity=np.zeros(1), age=np.zeros(1), known=np.ones(1, dtype=np.bool_)
+            seen_velocity=np.zeros(1),
+            age=np.zeros(1),
+            known=np.ones(1, dtype=np.bool_),
+            seen=lambda variables, now: now,
         )
+        self.keeps = 1.0
+        """Share of its velocity that the joint has each time that somebody looks."""
         log = SimpleNamespace(error=self.errors.append)
         context: Any = SimpleNamespace(
             node=SimpleNamespace(get_logger=lambda: log),
             now=time.monotonic_ns,
-            joint_states=SimpleNamespace(of=lambda robot: self.state),
+            joint_states=SimpleNamespace(of=self.measured),
             sets_back=lambda: False,
             parameter=lambda name: {
                 "controller_joints": [],
@@ -113,6 +117,11 @@ class World:
         self.thread = threading.Thread(
             target=lambda: self.ends.append(self.run.run(claim, motion(60), planned)), daemon=True
         )
+
+    def measured(self, robot: Any) -> Any:
+        """Measure the joint."""
+        self.state.seen_velocity = self.keeps * self.state.seen_velocity
+        return self.state
 
     def begin(self) -> Execution:
         self.thread.start()
@@ -168,8 +177,9 @@ def test_a_controller_that_does_not_stop_for_an_emergency_gets_a_brake(
     execution = world.begin()
     execution.refuses = True
     execution.says = then.startswith("says")
-    if then == "says that it stops and goes on":
-        monkeypatch.setattr(module, "Paces", lambda *given: SimpleNamespace(are_kept=lambda *given: True))
+    if then.startswith("says"):
+        world.state.seen_velocity = np.ones(1)
+        world.keeps = 1.0 if then.endswith("goes on") else 0.8
     if then == "nobody says where it is":
         world.state.age[:] = 1.0
     world.output.halt("the emergency stop")

@@ -74,6 +74,27 @@ def test_a_node_that_is_held_up_sees_no_pause(stream: Stream, held: int, every: 
     assert stream.pauses.waits
 
 
+@pytest.mark.parametrize("every", [120, 200, 450])
+def test_a_slow_stream_is_no_pause(stream: Stream, every: int) -> None:
+    """Target poses hold for longer than their senders need for the next one."""
+    stream.pauses = CommandPauses()
+    stream.stream(5_000, every)
+    assert not stream.pauses.waits
+    stream.pauses.wait()
+    stream.stream(5_000, every)
+    assert stream.pauses.waits
+    stream.now += 1_000 * MS
+    stream.take(stream.now)
+    assert not stream.pauses.waits
+
+
+def test_what_comes_once_a_second_pauses_each_time(stream: Stream) -> None:
+    stream.stream(5_000, 1_000)
+    stream.pauses.wait()
+    stream.stream(1_000, 1_000)
+    assert not stream.pauses.waits
+
+
 def test_a_command_after_a_pause_may_be_missed(stream: Stream) -> None:
     stream.stream(1_000, every=1)
     stream.now += 1_000 * MS
