@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kinopt_ros.ros.messages.stamps import seconds_unread
-
 _MOST = 16
 """Most senders that are told apart."""
 _LONGER, _LONG = 3, 1_000_000_000
@@ -47,14 +45,15 @@ class CommandPauses:
         with self._lock:
             self._waits, self._since = True, time.monotonic_ns()
 
-    def take(self, info: Mapping[str, Any] | None, timeout: float) -> None:
+    def take(self, info: Mapping[str, Any] | None, unread: float, timeout: float) -> None:
         """Take notice of a command.
 
         Args:
             info: what rclpy tells callbacks of it (``MessageInfo``).
+            unread: how long ago it came, s.
             timeout: time without any that is a pause, s.
         """
-        came = time.monotonic_ns() - round(1e9 * seconds_unread(info))
+        came = time.monotonic_ns() - round(1e9 * unread)
         told = info or {}
         gid = told.get("publisher_gid")
         sender = bytes(gid["data"]) if gid else b""

@@ -173,7 +173,7 @@ class ServoTopic:
     def _take(self, name: str, message: Any, info: Any) -> None:
         unread = seconds_unread(info)
         arrived, stops = self._now() - round(1e9 * unread), self._output.stops_before(unread)
-        self._pauses.take(info, self._context.parameter("servo.timeout"))
+        self._pauses.take(info, unread, self._context.parameter("servo.timeout"))
         with self._wake:
             self._incoming = name, message, arrived, stops
             self._wake.notify_all()

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from kinopt_ros.ros.messages import stamps
 from kinopt_ros.ros.requests import command_pauses
 from kinopt_ros.ros.requests.command_pauses import CommandPauses
 
@@ -20,20 +19,17 @@ class Stream:
         self.now = 10**15
         self.numbers = {b"one": 0, b"other": 0}
         self.pauses = CommandPauses()
-        clock = SimpleNamespace(monotonic_ns=lambda: self.now, time_ns=lambda: self.now)
-        monkeypatch.setattr(command_pauses, "time", clock)
-        monkeypatch.setattr(stamps, "time", clock)
+        monkeypatch.setattr(command_pauses, "time", SimpleNamespace(monotonic_ns=lambda: self.now))
 
     def take(self, sent: int, received: int = 0, missed: int = 0, sender: bytes = b"one") -> None:
         """Read a command of a time; ``received``: when the middleware got it; after some that nobody has read."""
         self.numbers[sender] += 1 + missed
         info: Any = {
             "source_timestamp": sent,
-            "received_timestamp": received or self.now,
             "publication_sequence_number": self.numbers[sender],
             "publisher_gid": {"data": sender},
         }
-        self.pauses.take(info, TIMEOUT)
+        self.pauses.take(info, (self.now - received) / 1e9 if received else 0.0, TIMEOUT)
 
     def stream(self, milliseconds: int, every: int = 20) -> None:
         """Take a command now and then."""
@@ -140,10 +136,10 @@ def test_one_who_begins_while_another_goes_on_is_no_pause(stream: Stream) -> Non
 
 
 def test_the_time_may_be_told_by_arrival_alone(stream: Stream) -> None:
-    stream.pauses.take(None, TIMEOUT)
+    stream.pauses.take(None, 0.0, TIMEOUT)
     assert stream.pauses.waits
     stream.now += 100 * MS
-    stream.pauses.take(None, TIMEOUT)
+    stream.pauses.take(None, 0.0, TIMEOUT)
     assert not stream.pauses.waits
 
 
