@@ -678,12 +678,53 @@ def test_a_slow_robot_that_pauses_where_its_motion_does_is_let_go_on(slider: flo
     assert told[-1] == pytest.approx(motion.position[-1], abs=1e-3)
 
 
+@pytest.mark.parametrize("after", [150.0, 5000.0])
+def test_a_robot_that_pauses_where_its_motion_ends_is_stopped(after: float) -> None:
+    """It seemed to be over, and the robot did the rest of it under the stop."""
+    world, once = a_world_of_a_loop(Plant(speed_scaling=0.5))
+    motion = joined(once, once)
+    with world.own_time():
+        world.pass_ms(50)
+        world.move(motion)
+        world.pass_ms(ms_to_end(world) + 100)
+        world.wait()
+        world.pass_ms(100)
+        world.emergency(True)
+        world.pass_ms(after)
+        world.go_on()
+        world.pass_ms(1e3 * motion.duration + 2000)
+        told = world.truth()[1]
+    assert np.abs(told[-3000:] - motion.position[-1]).max() < 0.02, world.said
+
+
+def a_world_of_a_finger() -> tuple[World, JointTrajectory]:
+    """A finger of a Panda that is about to close."""
+    finger, begin = ("panda_finger_joint1",), np.array([0.04])
+    motion = point_to_point(finger, begin, begin - 0.04, np.array([0.1]), np.array([0.5]), np.array([5.0]))
+    return World(Plant(), PANDA, finger, begin, [0]), motion
+
+
+@pytest.mark.parametrize("judged", [False, True])
+def test_fingers_that_have_not_begun_are_stopped(judged: bool) -> None:
+    """They seemed to hold something, and closed under the stop."""
+    world, motion = a_world_of_a_finger()
+    with world.own_time():
+        world.wait()
+        world.pass_ms(50)
+        world.move(motion, judged)
+        world.pass_ms(1e3 * motion.duration + 3000)
+        world.emergency(True)
+        world.pass_ms(3000)
+        world.go_on()
+        world.pass_ms(1e3 * motion.duration + 1000)
+        told = world.truth()[1]
+    assert np.abs(told - motion.position[0]).max() < 1e-3, world.said
+
+
 @pytest.mark.parametrize("judged", [False, True])
 def test_fingers_that_hold_something_are_not_loosened(judged: bool) -> None:
     """An emergency stop long after their motion told them to stay where they were measured."""
-    finger, begin = ("panda_finger_joint1",), np.array([0.04])
-    motion = point_to_point(finger, begin, begin - 0.04, np.array([0.1]), np.array([0.5]), np.array([5.0]))
-    world = World(Plant(), PANDA, finger, begin, [0])
+    world, motion = a_world_of_a_finger()
     with world.own_time():
         world.pass_ms(50)
         world.move(motion, judged)

@@ -252,9 +252,8 @@ class _Goal(KeptGoal):
             # Cancelled before: nothing is published; after: it was. Who claimed the robot meanwhile has ended the goal.
             if run.send(claim, message, planned, keep=False, agreed=self.take_end):
                 self.conclude(result, self.handle.succeed, result.status.code)
-                if planned.scene is not None:
-                    report = MotionReport(header=message.header, solver_used=result.solver_used)
-                    watched.begin_reported(run, f"~/{NAME}", report, self.arrived)
+                report = MotionReport(header=message.header, solver_used=result.solver_used)
+                watched.begin_reported(run, f"~/{NAME}", report, self.arrived)
             return
 
         def ended(status: StatusMsg) -> None:

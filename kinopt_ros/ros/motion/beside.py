@@ -115,6 +115,13 @@ def begun_by(one: Published, state: RobotState) -> int | None:
     return one.start + round(float(times[max(row - 1, 0)]) * NANOSECONDS_PER_SECOND)
 
 
+def pace_until(one: Published, state: RobotState, then: int) -> float:
+    """Return which share of its pace a motion was done at until then (ns of the node's clock), by where its joints are
+    measured: 1 at most, and if that is not known."""
+    begun = begun_by(one, state)
+    return 1.0 if begun is None else min((begun - one.start) / max(then - one.start, 1), 1.0)
+
+
 def is_at_end(one: Published, state: RobotState, within: float = OFF) -> bool:
     """Check whether the joints of a motion are measured where it ends, within rad or m, or nobody knows where they
     are."""
@@ -134,24 +141,31 @@ def is_left_in(one: Published, state: RobotState, begun: bool = False) -> bool:
     """
     if is_at_end(one, state):
         return False
-    if begun and (away(one, state, np.array(one.message.points[0].positions)) <= OFF).all():
+    if begun and is_at_begin(one, state):
         return False
     _, _, there = _compared(one, state)
     return bool(there.any())
 
 
+def is_at_begin(one: Published, state: RobotState) -> bool:
+    """Check whether the joints of a motion are measured where it begins."""
+    return bool((away(one, state, one.motion.position[0]) <= OFF).all())
+
+
 def may_be_to_come(one: Published, state: RobotState, now: int) -> bool:
-    """Check whether all of a published motion may be to come: it ends where it begins, its joints are there, and at
-    ``now`` (ns of the node's clock) it should have led them away, but nobody has seen that."""
-    if one.execution is not None or one.progress.left or not is_at_end(one, state):
+    """Check whether all of a published motion may be to come: it ends where it begins, its joints are there, and by
+    then (``now``: ns of the node's clock) it should have led them away, but nobody has seen that."""
+    variables = variables_of(one.robot, [one])
+    if one.execution is not None or one.progress.left or not state.known[variables].all():
         return False
     positions = one.motion.position
     turns = continuous_joints(one.robot, one.message.joint_names)
     leaves = (np.abs(positions - positions[0]) > LEAVES).any(axis=1)
-    if not leaves.any() or (apart(positions[-1] - positions[0], turns) > OFF).any():
+    if not leaves.any() or (apart(positions[-1] - positions[0], turns) > 2.0 * OFF).any():
         return False
     leaves_at = one.motion.time[int(np.argmax(leaves))]
-    return now >= one.start + round(float(leaves_at) * NANOSECONDS_PER_SECOND) + LAG
+    by_then = state.seen(variables, now) >= one.start + round(float(leaves_at) * NANOSECONDS_PER_SECOND) + LAG
+    return by_then and is_at_end(one, state)
 
 
 def passes_end(one: Published) -> bool:

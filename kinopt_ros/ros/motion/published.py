@@ -80,7 +80,7 @@ class Progress:
     left: bool = False
     """Whether its joints were seen elsewhere than where it ends."""
     arrived: bool = False
-    """Whether they were seen at rest there, when it should be over."""
+    """Whether they were seen at rest there, when it should be over; fingers anywhere but where it begins."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ Whatever sends whole motions has them watched so; ``watched.py`` does it for tho
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
@@ -32,9 +32,11 @@ from kinopt_ros.ros.motion.beside import (
     SEEN,
     begun_by,
     check_beside,
+    is_at_begin,
     is_at_end,
     is_left_in,
     may_be_to_come,
+    pace_until,
     passes_end,
     variables_of,
     without,
@@ -57,7 +59,6 @@ from kinopt_ros.ros.motion.published import Execution, Published, lead_to
 from kinopt_ros.ros.motion.rights import Claim, agreed_by_all
 from kinopt_ros.ros.motion.stop_watch import WATCHED_AT_THE_END, Stopped, StopWatch
 from kinopt_ros.ros.motion.stops_in_time import is_in_time, may_be_sent, stop_in_time, stop_message
-from kinopt_ros.ros.robot.joint_states import RobotState
 from kinopt_ros.ros.serving.defects import log_defect
 from kinopt_ros.scene.scene import Scene
 from kinopt_ros.status import Status
@@ -86,6 +87,20 @@ BRAKE_SECONDS = 0.5
 """Longest time until a controller takes a brake, s; then it is told to stop as it likes."""
 STOPS_SECONDS = 0.2
 """Time until a controller has to have said that it stops for an emergency, s; then it is sent a brake."""
+
+
+@dataclass
+class _Moved:
+    """When joints had last moved."""
+
+    q: Annotated[Float64, "n"]
+    """Where they were then."""
+    at: float
+    """s, of the machine's time."""
+    node_time: int
+    """ns of the node's clock."""
+    pace: float | None = None
+    """At which share of its pace the motion was done until then."""
 
 
 class MotionRun:
@@ -125,8 +140,7 @@ class MotionRun:
         """What each controller was told to do of it; None: it was published."""
         self._braking: Published | None = None
         """Its brake, if that was published."""
-        self._moved: tuple[Annotated[Float64, "n"], float, int] | None = None
-        """Where its joints were when they had last moved, and when: s, and ns of the node's clock."""
+        self._moved: _Moved | None = None
 
     def stop(self, status: Status, sentence: str) -> None:
         """Stop it, or let it not begin; it ends with this status, unless it was told before. Returns at once."""
@@ -335,12 +349,16 @@ class MotionRun:
                         self._look(running, planned, scene, beside, "joints that it leaves out have moved")
                     else:  # they may creep
                         others = np.where(np.isfinite(before), before, others)
-            if self._chosen is None and not running.progress.left:
-                state = self._context.joint_states.of(running.robot)
-                running.progress.left = not is_at_end(running, state, SEEN)
+            self._note_left(running)
             self._wake.wait(LOOK_SECONDS)
             self._wake.clear()
         return self._is_there(running) or self._overtaken()
+
+    def _note_left(self, running: Published) -> None:
+        """Take notice of whether joints are elsewhere than where their published motion ends."""
+        if self._chosen is None and not running.progress.left:
+            state = self._context.joint_states.of(running.robot)
+            running.progress.left = not is_at_end(running, state, SEEN)
 
     def _others(self, running: Published) -> Annotated[Float64, "nq"]:
         """Return where the variables are measured that no motion of this node moves; NaN elsewhere."""
@@ -368,25 +386,17 @@ class MotionRun:
         state, now = self._context.joint_states.of(running.robot), time.monotonic()
         index = variables_of(running.robot, [running])
         q = state.q[index]
-        if self._moved is None or np.abs(q - self._moved[0]).max() > MOVED:
-            self._moved = q, now, self._now()
-        seconds = LAG_SECONDS
+        if self._moved is None or np.abs(q - self._moved.q).max() > MOVED:
+            self._moved = _Moved(q, now, self._now())
+        moved = self._moved
         if is_at_end(running, state) and not passes_end(running):
-            if np.abs(state.seen_velocity[index]).max(initial=0.0) <= STILL:
-                return False  # else it may pass there
-            seconds = THERE_SECONDS
-        if now < self._moved[1] + seconds:
+            passes = np.abs(state.seen_velocity[index]).max(initial=0.0) > STILL
+            return bool(passes and now < moved.at + THERE_SECONDS)
+        if now < moved.at + LAG_SECONDS:
             return True
-        return not self._judged and now < self._moved[1] + seconds / self._pace(
-            running, state, self._moved[2]
-        )
-
-    def _pace(self, running: Published, state: RobotState, until: int) -> float:
-        """Return which share of its pace a motion was done at until then (ns of the node's clock), by where its joints
-        are: those that are slowed down hardly move for long where it pauses. 1 also if they seem to do nothing."""
-        begun = begun_by(running, state)
-        pace = 1.0 if begun is None else (begun - running.start) / max(until - running.start, 1)
-        return min(pace, 1.0) if pace > SLOWEST else 1.0
+        if moved.pace is None:
+            moved.pace = 1.0 if self._judged else pace_until(running, state, moved.node_time)
+        return now < moved.at + LAG_SECONDS / (moved.pace if moved.pace > SLOWEST else 1.0)
 
     def _sent(self, message: TrajectoryMessage) -> Published | None:
         """Return a motion that was sent, unless another one has taken its place."""
@@ -484,7 +494,8 @@ class MotionRun:
         """Check whether a published motion, of which nothing seems to go on, is over; stop with a sentence if it should
         be, but is not."""
         if self.stopped:
-            return not may_be_to_come(running, self._context.joint_states.of(running.robot), self._now())
+            state = self._context.joint_states.of(running.robot)
+            return not (may_be_to_come(running, state, self._now()) or is_left_in(running, state))
         return self._arrives(running) if self._judged else self._is_done(running)
 
     def _brake(self, running: Published) -> bool:
@@ -717,19 +728,25 @@ class MotionRun:
                 if time.monotonic() > end:
                     self.stop(Status.CONTROL_FAILED, f"the motion was published, and should be over: {error}")
             else:
-                running.progress.arrived = True
+                self._note_arrived(running)
                 return True
             time.sleep(LOOK_SECONDS)
         return False
 
     def _check_there(self, running: Published) -> None:
         """Raise StartStateError or StaleStateError unless the robot is known to be at rest where a motion ends."""
+        self._note_left(running)
         state = self._context.joint_states.of(running.robot)
         check_at_end(running, state, self._context.parameter("state_timeout"))
         if may_be_to_come(running, state, self._now()):
             raise StartStateError(
                 "the motion ends where it begins, and nobody has seen the robot leave that place"
             )
+
+    def _note_arrived(self, running: Published) -> None:
+        """Take notice that joints are where their motion ends; fingers may have done nothing yet."""
+        state = self._context.joint_states.of(running.robot)
+        running.progress.arrived = is_at_end(running, state) or not is_at_begin(running, state)
 
     def _is_done(self, running: Published) -> bool:
         """Check whether a published motion that nobody waits for is over; stop with a sentence, and return False, if
@@ -742,7 +759,7 @@ class MotionRun:
             return True
         off = off_end(running, state).max()
         if off <= AWAY and not may_be_to_come(running, state, self._now()):
-            running.progress.arrived = True
+            self._note_arrived(running)
         tolerance = self._context.parameter(ARRIVAL_TOLERANCE)
         if off <= tolerance or not is_left_in(running, state, begun=True):  # it may hang down
             return True

@@ -16,12 +16,14 @@ _LONGER, _LONG = 3, 1_000_000_000
 class _Sent:
     """The last command of a sender."""
 
+    came: int
+    """When it came, ns of the machine's time."""
     at: int
     """When it was sent, ns of his clock; 0: that is not known."""
     number: int
     """0: that is not known."""
     gaps: tuple[int, int]
-    """Times between his last three commands, ns; 0: that is not known."""
+    """Times between his last three, ns; 0: that is not known."""
 
 
 class CommandPauses:
@@ -59,19 +61,22 @@ class CommandPauses:
         sender = bytes(gid["data"]) if gid else b""
         sent, number = told.get("source_timestamp") or 0, told.get("publication_sequence_number") or 0
         with self._lock:
-            pause = came - self._came
-            last = self._senders.pop(sender, _Sent(0, 0, (0, 0)))
-            if sent and last.at:  # of a machine that is held up all comes late at once
-                pause = min(pause, abs(sent - last.at))
-            if number and last.number:
-                # Of a node that is held up the newest one is left: between it and the last, as many more were sent. If
-                # they take as long on the average, there was a pause between two of them.
-                pause //= max(1, number - last.number)
-            self._senders[sender] = _Sent(sent, number, (last.gaps[1], pause))
+            last = self._senders.pop(sender, None)
+            pause, usual, gaps = came - self._came, 0, (0, 0)
+            if last is not None:
+                gap = came - last.came
+                if sent and last.at:  # of a machine that is held up all comes late at once
+                    gap = min(gap, abs(sent - last.at))
+                if number and last.number:
+                    # Of a node that is held up the newest one is left: between it and the last, as many more were sent.
+                    # If they take as long on the average, there was a pause between two of them.
+                    gap //= max(1, number - last.number)
+                pause, usual, gaps = min(pause, gap), min(last.gaps), (last.gaps[1], gap)
+            self._senders[sender] = _Sent(came, sent, number, gaps)
             while len(self._senders) > _MOST:
                 del self._senders[next(iter(self._senders))]
             self._came = max(self._came, came)
             # Commands may be farther apart than they hold, and target poses hold for longer.
-            least = max(round(1e9 * timeout), min(_LONGER * min(last.gaps), _LONG))
+            least = max(round(1e9 * timeout), min(_LONGER * usual, _LONG))
             if pause >= least and came >= self._since:
                 self._waits = False

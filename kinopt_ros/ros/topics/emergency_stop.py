@@ -14,7 +14,7 @@ from kinopt_ros.planning.servo.stop import is_at_rest_sooner
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import sentence_of, trajectory_message
 from kinopt_ros.ros.motion.arrival import off_end
-from kinopt_ros.ros.motion.beside import is_left_in, may_be_to_come
+from kinopt_ros.ros.motion.beside import is_at_end, is_left_in, may_be_to_come, passes_end
 from kinopt_ros.ros.motion.brakes import (
     UNSURE,
     brake_as_measured,
@@ -179,7 +179,8 @@ class EmergencyStop:
                 return ""
             if not was_on_its_way(self._context, setup, published, state, now):
                 return "nobody has said lately whether the robot is at the end of its motion"
-        if now >= published.end and one.progress.arrived and off_end(one, state).max() <= AWAY:
+        arrived = one.progress.arrived and stands(setup, state) and off_end(one, state).max() <= AWAY
+        if now >= published.end and arrived:
             return ""  # also fingers that hold something
         if self._is_elsewhere(setup, state, published, now, one):
             return self._brake_as_measured(claim, setup, published, one)
@@ -203,12 +204,17 @@ class EmergencyStop:
         without a stamp, is up to the controller."""
         if not was_heard(self._context, setup, state, published, now):
             return False  # what was commanded is known
-        if may_be_to_come(one, state, now):
+        if self._may_go_on(one, state, now):
             return True
         if one.brakes:
             tolerance = self._context.parameter("servo.tracking_tolerance")
             return not slows_down_in(published, setup, state, now, tolerance)
         return not (one.stamped and is_in_time(self._context, setup, state, one, now))
+
+    def _may_go_on(self, one: Published, state: RobotState, now: int) -> bool:
+        """Check whether a published motion may go on though its joints are where it ends."""
+        passes = one.execution is None and now >= one.end and not one.progress.arrived and passes_end(one)
+        return may_be_to_come(one, state, now) or (passes and is_at_end(one, state))
 
     def _brake_as_measured(
         self,
@@ -242,7 +248,7 @@ class EmergencyStop:
         state, now = self._context.joint_states.of(setup.robot).later(ahead), self._now() + ahead
         heard = is_heard(self._context, setup, state)
         over = now >= published.end and stands(setup, state)
-        if heard and over and not (is_left_in(one, state) or may_be_to_come(one, state, now)):
+        if heard and over and not (is_left_in(one, state) or self._may_go_on(one, state, now)):
             return None
         if heard and (over or freshly_stands(setup, state, now) or is_stuck(setup, published, state, now)):
             brake = brake_where_it_stands(setup, published, state, now)

@@ -432,8 +432,7 @@ class TargetPoseTopic:
             return None
         report.duration = duration
         report.status = status_message(Status.SUCCESS, report.status.message)
-        # Nobody minds collisions of one that was planned without a scene.
-        return None if planned.scene is None else run
+        return run
 
 
 def _note_motion(motion: VerifiedMotion, report: MotionReport) -> bool:

@@ -84,6 +84,28 @@ def test_a_slow_stream_is_no_pause(stream: Stream, every: int) -> None:
     assert not stream.pauses.waits
 
 
+@pytest.mark.parametrize("every", [200, 450, 900])
+def test_a_slow_stream_beside_a_quick_one_is_no_pause(stream: Stream, every: int) -> None:
+    """A tracker that goes on when a joystick is let go."""
+
+    def tracker(milliseconds: int, joystick: bool) -> None:
+        for _ in range(milliseconds // every):
+            if joystick:
+                stream.stream(every)
+            else:
+                stream.now += every * MS
+            stream.take(stream.now, sender=b"other")
+
+    tracker(5_000, True)
+    stream.pauses.wait()
+    tracker(3_000, True)
+    tracker(5_000, False)
+    assert stream.pauses.waits
+    stream.now += 1_000 * MS
+    stream.take(stream.now, sender=b"other")
+    assert not stream.pauses.waits
+
+
 def test_what_comes_once_a_second_pauses_each_time(stream: Stream) -> None:
     stream.stream(5_000, 1_000)
     stream.pauses.wait()
