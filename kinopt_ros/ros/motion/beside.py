@@ -115,6 +115,15 @@ def begun_by(one: Published, state: RobotState) -> int | None:
     return one.start + round(float(times[max(row - 1, 0)]) * NANOSECONDS_PER_SECOND)
 
 
+def nearest_to(one: Published, state: RobotState) -> int | None:
+    """Return the earliest time (ns of the node's clock) at which a motion leads nearest to where its joints are
+    measured; None if that is not known."""
+    if not state.known[variables_of(one.robot, [one])].all():
+        return None
+    times, off, _ = _compared(one, state)
+    return one.start + round(float(times[int(np.argmin(off.max(axis=1)))]) * NANOSECONDS_PER_SECOND)
+
+
 def pace_until(one: Published, state: RobotState, then: int) -> float:
     """Return which share of its pace a motion was done at until then (ns of the node's clock), by where its joints are
     measured: 1 at most, and if that is not known."""

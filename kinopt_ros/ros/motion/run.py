@@ -550,7 +550,8 @@ class MotionRun:
         if execution is None:
             return
         latest = time.monotonic() + STOPS_SECONDS
-        paces = Paces(robot, self._context.joint_states.of(robot), self._now(), STOPS_SECONDS)
+        given_up = latest + REST_SECONDS
+        paces = Paces(running, self._context.joint_states.of(robot), self._now(), 0.5 * STOPS_SECONDS)
 
         def brake(joints: Sequence[str]) -> TrajectoryMessage | None:
             if not self._is_heard(robot, joints):
@@ -561,16 +562,20 @@ class MotionRun:
             return from_anywhere(made) if made.points else None
 
         def goes_on(joints: Sequence[str]) -> bool:
-            variables = [robot.variable_index[name] for name in joints]
-            return paces.are_kept(variables, self._context.joint_states.of(robot), self._now())
+            if time.monotonic() > given_up:  # what stops stands by then
+                return not self._stands(robot, joints)
+            return paces.are_kept(joints, self._context.joint_states.of(robot), self._now())
 
         def ended(done: bool, sentence: str) -> None:
             if not done:
                 self._context.node.get_logger().error(f"a brake was not done: {sentence}")
 
-        while not execution.settled and time.monotonic() < latest + REST_SECONDS:
+        looks = True
+        while looks and not execution.settled:
+            looks = time.monotonic() <= given_up
             if not self._is_last(running) or not self._runs(running):
                 return
+            paces.look(self._context.joint_states.of(robot), self._now())
             braked = execution.brake_rest(brake, goes_on, ended) if time.monotonic() > latest else ()
             if braked:
                 names = " and ".join(f"the controller {name}" for name in braked)

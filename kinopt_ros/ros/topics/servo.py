@@ -552,7 +552,10 @@ class ServoTopic:
         key = (status.state, said.code, status.command, status.near_singular, tuple(status.blocked_joints))
         if self._closed or (key == self._said and not anyway and not self._due()):
             return
-        if key != self._said and said.code != Status.SUCCESS:
+        if key != self._said and said.code not in (
+            Status.SUCCESS,
+            Status.EMERGENCY_STOP,
+        ):  # who stops says so
             self._logger.warning(f"servo: {said.message}", throttle_duration_sec=1.0)
         self._said, self._said_at = key, time.monotonic()
         status.header.stamp = self._context.node.get_clock().now().to_msg()

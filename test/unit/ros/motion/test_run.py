@@ -17,6 +17,7 @@ from support.looks import Trusting
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from kinopt_ros.errors import InvalidRequestError
+from kinopt_ros.robot.urdf import robot_from_urdf
 from kinopt_ros.ros.motion import run as module
 from kinopt_ros.ros.motion.controller_kinds import FOLLOWS, ControllerError
 from kinopt_ros.ros.motion.controllers import Controllers, Part, SeveralExecutions
@@ -25,6 +26,10 @@ from kinopt_ros.ros.motion.run import MotionRun
 from kinopt_ros.status import Status
 
 PATIENCE = 30.0
+ROBOT = (
+    '<robot name="arm"><link name="base"/><link name="tip"/><joint name="a" type="continuous"><parent link="base"/>'
+    '<child link="tip"/><limit velocity="1" effort="1"/></joint></robot>'
+)
 
 
 @pytest.fixture(autouse=True)
@@ -78,18 +83,17 @@ class World:
 
     def __init__(self) -> None:
         self.controller = Controller()
-        robot: Any = SimpleNamespace(
-            variable_index={"a": 0}, limits=SimpleNamespace(velocity=np.ones(1)), variable_names=("a",)
-        )
+        robot = robot_from_urdf(ROBOT)
         self.errors: list[str] = []
         self.state = SimpleNamespace(
             seen_velocity=np.zeros(1),
             age=np.zeros(1),
             known=np.ones(1, dtype=np.bool_),
+            q=np.zeros(1),
             seen=lambda variables, now: now,
         )
-        self.keeps = 1.0
-        """Share of its velocity that the joint has each time that somebody looks."""
+        self.keeps = 0.0
+        """Share of its pace that the joint keeps when it is told to stop; where it is told by then counts."""
         log = SimpleNamespace(error=self.errors.append)
         context: Any = SimpleNamespace(
             node=SimpleNamespace(get_logger=lambda: log),
@@ -120,7 +124,9 @@ class World:
 
     def measured(self, robot: Any) -> Any:
         """Measure the joint."""
-        self.state.seen_velocity = self.keeps * self.state.seen_velocity
+        if self.output.halted:
+            at = self.keeps * (time.monotonic_ns() - self.output.published[0].start) / 1e9
+            return SimpleNamespace(**{**vars(self.state), "q": np.array([at])})
         return self.state
 
     def begin(self) -> Execution:
@@ -135,9 +141,13 @@ class World:
 
 
 def motion(seconds: int) -> JointTrajectory:
-    message = JointTrajectory(joint_names=["a"], points=[JointTrajectoryPoint(), JointTrajectoryPoint()])
-    message.points[-1].time_from_start.sec = seconds
-    return message
+    """Move at 1 rad/s."""
+    begin, end = (
+        JointTrajectoryPoint(positions=[float(at)], velocities=[1.0], accelerations=[0.0])
+        for at in (0, seconds)
+    )
+    end.time_from_start.sec = seconds
+    return JointTrajectory(joint_names=["a"], points=[begin, end])
 
 
 def test_a_motion_that_was_sent_just_before_an_emergency_stop_is_cancelled(
@@ -158,6 +168,7 @@ def test_a_motion_that_was_sent_just_before_an_emergency_stop_is_cancelled(
     [
         "goes on",
         "says that it stops and goes on",
+        "says that it stops and for long goes on",
         "says that it stops and brakes",
         "stops late",
         "nobody says where it is",
@@ -177,9 +188,8 @@ def test_a_controller_that_does_not_stop_for_an_emergency_gets_a_brake(
     execution = world.begin()
     execution.refuses = True
     execution.says = then.startswith("says")
-    if then.startswith("says"):
-        world.state.seen_velocity = np.ones(1)
-        world.keeps = 1.0 if then.endswith("goes on") else 0.8
+    if execution.says and then.endswith("goes on"):
+        world.state.seen_velocity, world.keeps = np.ones(1), 0.5 if "for long" in then else 1.0
     if then == "nobody says where it is":
         world.state.age[:] = 1.0
     world.output.halt("the emergency stop")
