@@ -925,13 +925,14 @@ def test_a_target_is_reported_once_more_when_an_obstacle_comes_in_its_way(
 
 
 @pytest.mark.usefixtures("_solver")
-def test_nobody_watches_what_was_planned_without_collisions() -> None:
+def test_what_was_planned_without_collisions_is_watched_too() -> None:
+    """Else nobody knows whether a robot that stands at its end has done a motion."""
     world = Streamed()
     world.parameters["ik.avoid_collisions"] = False
     world.go_on(0.4)
     world.move(-0.3)
     assert [report.status.code for report in world.reports] == [Status.SUCCESS] * 2
-    assert len(world.watched.begun) == 1
+    assert len(world.watched.begun) == 2
 
 
 @pytest.mark.usefixtures("_solver")
@@ -1001,7 +1002,9 @@ def test_goals_do_not_begin_where_the_robot_was_before_a_motion(
         asked: Any = SimpleNamespace(loaded=world.loaded, problem=problem, controller_joints=ARM)
         planned = plan_joint_motion(PANDA, ARM, q, velocity, GOAL, 1.0, 1.0)
         message = trajectory_message(planned.trajectory, "panda_link0")
-        result = SimpleNamespace(trajectory=message, status=SimpleNamespace(code=Status.SUCCESS))
+        result = SimpleNamespace(
+            trajectory=message, status=SimpleNamespace(code=Status.SUCCESS), solver_used="cpu"
+        )
         goal._publish(asked, world.output.claim("goal", lambda owner: None), result)
 
     sent = world.sent if controller is None else controller.sent

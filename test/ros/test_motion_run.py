@@ -435,7 +435,7 @@ def test_a_published_motion_is_watched_as_long_as_its_robot_is_on_the_way(
         world.measured(along(running, share))
         seconds[0] += 0.9 * run.LAG_SECONDS
         assert world.run._runs(running)
-    seconds[0] += 2.0 * run.LAG_SECONDS  # it has stopped there
+    seconds[0] += run.LAG_SECONDS / run.SLOWEST  # it has stopped there
     assert not world.run._runs(running)
     world.measured(along(running, 0.8))
     assert world.run._runs(running)

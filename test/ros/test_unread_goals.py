@@ -169,6 +169,7 @@ def test_what_a_goal_is_told_that_was_taken_already_is_not_told_the_next_one(wor
     server._next_told = []
     server.tell_unread(Goal.cancel)
     server._is_goal_request_ready = True
+    server._is_cancel_request_ready = server._is_result_request_ready = False
     assert "goal" not in server.take_data()
     assert world.status(world.send()) == GoalStatus.STATUS_SUCCEEDED
 
