@@ -24,7 +24,7 @@ from kinopt_ros.robot.urdf import robot_from_urdf
 from kinopt_ros.ros.actions.optimize_trajectory import _Goal
 from kinopt_ros.ros.context import Ways, moving
 from kinopt_ros.ros.messages.conversions import trajectory_from_message, trajectory_message
-from kinopt_ros.ros.motion import last_look
+from kinopt_ros.ros.motion import last_look, published_end
 from kinopt_ros.ros.motion import run as motion_run
 from kinopt_ros.ros.motion.controller_kinds import FOLLOWS
 from kinopt_ros.ros.motion.controllers import ChosenControllers
@@ -903,7 +903,8 @@ def test_a_target_is_reported_once_more_when_an_obstacle_comes_in_its_way(
         world.is_at(standing)
 
     clock = SimpleNamespace(monotonic=lambda: NOW[0] / 1e9, sleep=sleep)
-    monkeypatch.setattr(motion_run, "time", clock)
+    for module in (motion_run, published_end):
+        monkeypatch.setattr(module, "time", clock)
     world.parameters.update(
         {"servo.state_timeout": 1.0, "servo.tracking_tolerance": 0.05, "arrival_tolerance": 0.1}
     )

@@ -18,10 +18,11 @@ from kinopt_ros.errors import InvalidRequestError
 from kinopt_ros.planning.motion import plan_joint_motion
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.ros.messages.conversions import trajectory_message
-from kinopt_ros.ros.motion import run
+from kinopt_ros.ros.motion import published_end, run
 from kinopt_ros.ros.motion.brakes import commanded_of
 from kinopt_ros.ros.motion.controller_kinds import FOLLOWS, NoControllerError
 from kinopt_ros.ros.motion.controllers import ChosenControllers, commanded
+from kinopt_ros.ros.motion.in_the_way import InTheWay
 from kinopt_ros.ros.motion.last_look import LastLook, PlannedFor
 from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.motion.published import Published
@@ -412,37 +413,39 @@ def test_what_a_slow_controller_has_not_done_yet_is_left_of_a_motion() -> None:
     running = world.send()
     world.at = round(running.start + 0.8 * (running.end - running.start))
     world.measured(along(running, 0.8))
-    in_time = world.run._left(running).position[0, 0]
+    planned = PlannedFor(world.loaded, PANDA.default_q, None)
+    way = InTheWay(world.run._context, world.output, running, planned, None, world.run.stop)
+    in_time = way.left().position[0, 0]
     world.measured(along(running, 0.3))
-    slow = world.run._left(running).position[0, 0]
+    slow = way.left().position[0, 0]
     assert slow <= along(running, 0.3)[0] < in_time
     assert slow >= along(running, 0.2)[0]
     elsewhere = along(running, 0.5)
     elsewhere[1] += 0.2  # beside its way: where it is nearest to
     world.measured(elsewhere)
-    assert world.run._left(running).position[0, 0] <= elsewhere[0]
+    assert way.left().position[0, 0] <= elsewhere[0]
 
 
 def test_a_published_motion_is_watched_as_long_as_its_robot_is_on_the_way(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     seconds = [0.0]
-    monkeypatch.setattr(run, "time", SimpleNamespace(monotonic=lambda: seconds[0]))
+    monkeypatch.setattr(published_end, "time", SimpleNamespace(monotonic=lambda: seconds[0]))
     world = Publishing()
     running = world.send()
     world.at = running.end + 10**9
     for share in (0.5, 0.6, 0.7):
         world.measured(along(running, share))
-        seconds[0] += 0.9 * run.LAG_SECONDS
+        seconds[0] += 0.9 * published_end.LAG_SECONDS
         assert world.run._runs(running)
-    seconds[0] += run.LAG_SECONDS / run.SLOWEST  # it has stopped there
+    seconds[0] += published_end.LAG_SECONDS / published_end.SLOWEST  # it has stopped there
     assert not world.run._runs(running)
     world.measured(along(running, 0.8))
     assert world.run._runs(running)
     end = along(running, 1.0)
     world.measured(end, 0.06)
     assert world.run._runs(running)  # it passes there
-    seconds[0] += 2.0 * run.THERE_SECONDS
+    seconds[0] += 2.0 * published_end.THERE_SECONDS
     assert not world.run._runs(running)
     world.measured(along(running, 0.9))
     assert world.run._runs(running)

@@ -15,9 +15,9 @@ from trajectory_msgs.msg import JointTrajectory
 from kinopt_ros.errors import StartStateError
 from kinopt_ros.planning.motion import plan_joint_motion
 from kinopt_ros.ros.messages.conversions import trajectory_from_message, trajectory_message
+from kinopt_ros.ros.motion.in_the_way import InTheWay
 from kinopt_ros.ros.motion.last_look import LastLook, PlannedFor
 from kinopt_ros.ros.motion.published import Published
-from kinopt_ros.ros.motion.run import MotionRun
 from kinopt_ros.ros.robot.joint_states import JointStates
 from kinopt_ros.status import Status
 
@@ -165,10 +165,12 @@ def test_a_brake_of_the_other_arm_that_leads_into_the_way_stops_this_one(
     world = World(to(right_joint1=0.5), 0.0)
     context: Any = world
     brake = Published(to(**goal), PANDAS, NOW, SimpleNamespace(over=False))
-    output: Any = SimpleNamespace(published=(world.running, brake))
-    run = MotionRun(context, output, None)
-    scene = world.scene.of(PANDAS)
-    planned = PlannedFor(world.loaded, Q, scene)
-    run._look_beside(world.running, planned, scene, run._beside(world.running))
-    assert run.stopped is stops
-    assert run._stop is None or run._stop[0] is Status.ENVIRONMENT_CHANGED
+    output: Any = SimpleNamespace(published=(world.running,))
+    planned = PlannedFor(world.loaded, Q, world.scene.of(PANDAS))
+    stopped: list[Status] = []
+    way = InTheWay(
+        context, output, world.running, planned, None, lambda status, sentence: stopped.append(status)
+    )
+    output.published = (world.running, brake)
+    way.look()
+    assert stopped == stops * [Status.ENVIRONMENT_CHANGED]

@@ -17,7 +17,7 @@ from kinopt_ros.errors import InvalidRequestError
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.ros.client.simulated_actions import given
 from kinopt_ros.ros.messages.conversions import trajectory_message
-from kinopt_ros.ros.motion import run, stop_watch
+from kinopt_ros.ros.motion import published_end, run, stop_watch
 from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.motion.run import MotionRun
 from kinopt_ros.ros.motion.stop_watch import MOST
@@ -91,7 +91,8 @@ class World:
         monkeypatch.setattr(
             stop_watch, "time", SimpleNamespace(monotonic=lambda: self.now / 1e9, sleep=self.spend)
         )
-        monkeypatch.setattr(run, "time", stop_watch.time)
+        for module in (run, published_end):
+            monkeypatch.setattr(module, "time", stop_watch.time)
         self.motion = point_to_point(
             ARM, PANDA.default_q[:7], PANDA.default_q[:7] + np.array([2.0, *[0.3] * 6]), *vars(SLOW).values()
         )

@@ -697,11 +697,11 @@ def test_a_robot_that_pauses_where_its_motion_ends_is_stopped(after: float) -> N
     assert np.abs(told[-3000:] - motion.position[-1]).max() < 0.02, world.said
 
 
-def a_world_of_a_finger() -> tuple[World, JointTrajectory]:
+def a_world_of_a_finger(plant: Plant | None = None) -> tuple[World, JointTrajectory]:
     """A finger of a Panda that is about to close."""
     finger, begin = ("panda_finger_joint1",), np.array([0.04])
     motion = point_to_point(finger, begin, begin - 0.04, np.array([0.1]), np.array([0.5]), np.array([5.0]))
-    return World(Plant(), PANDA, finger, begin, [0]), motion
+    return World(plant or Plant(), PANDA, finger, begin, [0]), motion
 
 
 @pytest.mark.parametrize("judged", [False, True])
@@ -721,14 +721,17 @@ def test_fingers_that_have_not_begun_are_stopped(judged: bool) -> None:
     assert np.abs(told - motion.position[0]).max() < 1e-3, world.said
 
 
+@pytest.mark.parametrize("noise", [0.0, 0.01])
+@pytest.mark.parametrize("held", [0.02, 0.036])
 @pytest.mark.parametrize("judged", [False, True])
-def test_fingers_that_hold_something_are_not_loosened(judged: bool) -> None:
+def test_fingers_that_hold_something_are_not_loosened(judged: bool, held: float, noise: float) -> None:
     """An emergency stop long after their motion told them to stay where they were measured."""
-    world, motion = a_world_of_a_finger()
+    world, motion = a_world_of_a_finger(Plant(velocity_noise=noise))
     with world.own_time():
         world.pass_ms(50)
         world.move(motion, judged)
-        world.pass_ms(ms_to_end(world) - 500 * motion.duration)
+        time = np.interp(-held, -motion.position[:, 0], motion.time)
+        world.pass_ms(ms_to_end(world) - 1e3 * (motion.duration - time))
         world.wait()
         world.pass_ms(1e3 * motion.duration + 3000)
         [ended] = world.ended

@@ -23,8 +23,8 @@ from kinopt_ros.planning.motion import plan_joint_motion
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.client.simulated_actions import given
 from kinopt_ros.ros.messages.conversions import trajectory_message
+from kinopt_ros.ros.motion import published_end, stop_watch
 from kinopt_ros.ros.motion import run as motion_run
-from kinopt_ros.ros.motion import stop_watch
 from kinopt_ros.ros.motion.output import InactiveError, MotionOutput
 from kinopt_ros.ros.motion.published import begin_of
 from kinopt_ros.ros.motion.run import MotionRun
@@ -247,6 +247,7 @@ class World:
             patch.object(stop_watch, "time", time),
             patch.object(stop_watch, "threading", threads),
             patch.object(motion_run, "time", time),
+            patch.object(published_end, "time", time),
             patch.object(motion_run, "threading", threads),
         ):
             try:

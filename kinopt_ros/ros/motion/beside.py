@@ -25,9 +25,11 @@ from kinopt_ros.verification.beside import Way, first_meeting
 
 OFF = 0.01
 """How far joints may be measured from the way of their motion, rad or m."""
-LEAVES, SEEN = 0.03, 0.02
+LEAVES, SEEN = 0.04, 0.03
 """How far from its end a motion leads to be elsewhere, and how far from there joints are seen to be elsewhere: they may
 stand beside it by OFF, and be measured with noise; rad or m."""
+NEAR, LEAST_NEAR = 0.05, 1e-3
+"""Share of a joint's range in which it counts as at a place, and the least such way, rad or m; OFF at most."""
 STEP = 0.01
 """Time between two points of a way that are compared with what is measured, s; longer in long motions."""
 MOST_POINTS = 20_000
@@ -115,15 +117,6 @@ def begun_by(one: Published, state: RobotState) -> int | None:
     return one.start + round(float(times[max(row - 1, 0)]) * NANOSECONDS_PER_SECOND)
 
 
-def nearest_to(one: Published, state: RobotState) -> int | None:
-    """Return the earliest time (ns of the node's clock) at which a motion leads nearest to where its joints are
-    measured; None if that is not known."""
-    if not state.known[variables_of(one.robot, [one])].all():
-        return None
-    times, off, _ = _compared(one, state)
-    return one.start + round(float(times[int(np.argmin(off.max(axis=1)))]) * NANOSECONDS_PER_SECOND)
-
-
 def pace_until(one: Published, state: RobotState, then: int) -> float:
     """Return which share of its pace a motion was done at until then (ns of the node's clock), by where its joints are
     measured: 1 at most, and if that is not known."""
@@ -158,7 +151,20 @@ def is_left_in(one: Published, state: RobotState, begun: bool = False) -> bool:
 
 def is_at_begin(one: Published, state: RobotState) -> bool:
     """Check whether the joints of a motion are measured where it begins."""
-    return bool((away(one, state, one.motion.position[0]) <= OFF).all())
+    return bool((away(one, state, one.motion.position[0]) <= _near(one)).all())
+
+
+def stays_arrived(one: Published, state: RobotState) -> bool:
+    """Check whether joints are measured where they were when their published motion was over: that may be beside its
+    end, where fingers hold something."""
+    arrived = one.progress.arrived
+    return arrived is not None and bool((away(one, state, arrived) <= _near(one)).all())
+
+
+def _near(one: Published) -> Annotated[Float64, "n"]:
+    """Return how far joints may be from a place to count as there, rad or m: ways of fingers are short."""
+    variables, limits = variables_of(one.robot, [one]), one.robot.limits
+    return np.clip(NEAR * (limits.upper - limits.lower)[variables], LEAST_NEAR, OFF)
 
 
 def may_be_to_come(one: Published, state: RobotState, now: int) -> bool:

@@ -79,8 +79,8 @@ class Progress:
 
     left: bool = False
     """Whether its joints were seen elsewhere than where it ends."""
-    arrived: bool = False
-    """Whether they were seen at rest there, when it should be over; fingers anywhere but where it begins."""
+    arrived: Annotated[Float64, "n"] | None = None
+    """Where they were seen to be when it was over: at its end, fingers anywhere but where it begins."""
 
 
 @dataclass(frozen=True)

@@ -8,17 +8,14 @@ Whatever sends whole motions has them watched so; ``watched.py`` does it for tho
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Annotated
+from dataclasses import replace
 
 import numpy as np
 from trajectory_msgs.msg import JointTrajectory as TrajectoryMessage
 
 from kinopt_msgs.msg import Status as StatusMsg
-from kinopt_ros.array import Float64
-from kinopt_ros.errors import KinoptError, StaleStateError, StartStateError
-from kinopt_ros.planning.servo.session import LAG
-from kinopt_ros.planning.servo.setup import PATIENCE, servo_setup
+from kinopt_ros.errors import KinoptError
+from kinopt_ros.planning.servo.setup import servo_setup
 from kinopt_ros.planning.servo.stop import is_at_rest_sooner
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.variables import one_variable_joints
@@ -27,21 +24,11 @@ from kinopt_ros.ros.messages.conversions import error_message, said, status_mess
 from kinopt_ros.ros.messages.stamps import nanoseconds
 from kinopt_ros.ros.messages.trajectory_answer import whole_controller
 from kinopt_ros.ros.motion.arrival import TOLERANCE as ARRIVAL_TOLERANCE
-from kinopt_ros.ros.motion.arrival import check_at_end, missed, off_end
+from kinopt_ros.ros.motion.arrival import missed
 from kinopt_ros.ros.motion.beside import (
-    SEEN,
-    begun_by,
-    check_beside,
-    is_at_begin,
-    is_at_end,
-    is_left_in,
     may_be_to_come,
-    pace_until,
-    passes_end,
-    variables_of,
-    without,
 )
-from kinopt_ros.ros.motion.brakes import brake_of, commanded_of, was_heard
+from kinopt_ros.ros.motion.brakes import brake_of, was_heard
 from kinopt_ros.ros.motion.controllers import (
     ChosenControllers,
     Part,
@@ -51,56 +38,30 @@ from kinopt_ros.ros.motion.controllers import (
     together,
     whole,
 )
-from kinopt_ros.ros.motion.last_look import AWAY, PlannedFor, stands
-from kinopt_ros.ros.motion.output import MotionOutput, from_anywhere
-from kinopt_ros.ros.motion.own_pace import OwnPaceError, check_own_pace, in_time, kept_joints, of_joints
-from kinopt_ros.ros.motion.paces import Paces
+from kinopt_ros.ros.motion.in_the_way import InTheWay
+from kinopt_ros.ros.motion.last_look import PlannedFor, stands
+from kinopt_ros.ros.motion.output import MotionOutput
+from kinopt_ros.ros.motion.own_pace import check_own_pace, in_time, kept_joints, of_joints
 from kinopt_ros.ros.motion.published import Execution, Published, lead_to
+from kinopt_ros.ros.motion.published_end import PublishedEnd
 from kinopt_ros.ros.motion.rights import Claim, agreed_by_all
 from kinopt_ros.ros.motion.stop_watch import WATCHED_AT_THE_END, Stopped, StopWatch
 from kinopt_ros.ros.motion.stops_in_time import is_in_time, may_be_sent, stop_in_time, stop_message
+from kinopt_ros.ros.motion.sure_stop import brake_unless_it_stops
 from kinopt_ros.ros.serving.defects import log_defect
-from kinopt_ros.scene.scene import Scene
 from kinopt_ros.status import Status
-from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND, JointTrajectory
-from kinopt_ros.verification.sweep import first_contact
-from kinopt_ros.verification.verify import contact_sentence
+from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND
 
 REST_SECONDS = 2.0
 """Longest time that a motion waits until the one before has ended and the robot stands, s."""
 LOOK_SECONDS = 5e-3
 """Time between two looks at a motion that runs, s."""
-OTHERS_SECONDS, OTHERS_MOVED = 0.05, 2e-3
-"""Time between two looks at joints that a motion leaves out, s, and how far they have to move for what is left of it to
-be checked again, rad or m."""
 LONGER, SETTLE_SECONDS = 1.2, 1.0
 """A motion may take so many times as long as it says, and so many seconds more, until it is stopped."""
 OWN_PACE_SECONDS = 5.0
 """How much longer one may take that is done at a controller's own pace, s: a gripper may be slower than its limits."""
-MOVED, LAG_SECONDS, THERE_SECONDS, STILL = 1e-3, 0.5, 0.1, 5e-3
-"""How far a joint of a published motion that should be over has to be measured to move, rad or m, within how many
-seconds, for the motion to be watched on: some controllers slow motions down. Where it ends, within how many seconds,
-and from which velocity on, rad/s or m/s."""
-SLOWEST = 0.05
-"""Share of its pace from which on a motion counts as slowed down, not as stopped."""
 BRAKE_SECONDS = 0.5
 """Longest time until a controller takes a brake, s; then it is told to stop as it likes."""
-STOPS_SECONDS = 0.2
-"""Time until a controller has to have said that it stops for an emergency, s; then it is sent a brake."""
-
-
-@dataclass
-class _Moved:
-    """When joints had last moved."""
-
-    q: Annotated[Float64, "n"]
-    """Where they were then."""
-    at: float
-    """s, of the machine's time."""
-    node_time: int
-    """ns of the node's clock."""
-    pace: float | None = None
-    """At which share of its pace the motion was done until then."""
 
 
 class MotionRun:
@@ -140,7 +101,8 @@ class MotionRun:
         """What each controller was told to do of it; None: it was published."""
         self._braking: Published | None = None
         """Its brake, if that was published."""
-        self._moved: _Moved | None = None
+        self._published_end: PublishedEnd | None = None
+        """Finds its end, if it was published."""
 
     def stop(self, status: Status, sentence: str) -> None:
         """Stop it, or let it not begin; it ends with this status, unless it was told before. Returns at once."""
@@ -231,6 +193,8 @@ class MotionRun:
             self._cancel()  # one of several controllers may have got its part
             raise
         self._running = self._sent(message)
+        if self._running is not None and parts is None:
+            self._published_end = PublishedEnd(self._context, self._running, self._judged)
         if self._running is None:  # somebody has sent another motion since
             self._cancel()
         return sent
@@ -245,7 +209,7 @@ class MotionRun:
                 else:
                     # Who stops all may have looked for controllers just before it was handed over.
                     self._cancel()
-                    self._brake_unless_it_stops(running)
+                    self._insist(running)
                     if self._judged:
                         self.wait_until_still(running)
             except Exception as error:
@@ -326,48 +290,22 @@ class MotionRun:
 
     def _watch(self, running: Published, planned: PlannedFor) -> bool:
         """Look at a motion until it is over, or has to stop; False if there is nothing left of it to end."""
-        seen = None if planned.scene is None else planned.scene.version
-        known = self._beside(running)
-        others, looked = np.zeros(0) if seen is None else self._others(running), time.monotonic()
+        way = None
+        if planned.scene is not None:
+            way = InTheWay(self._context, self._output, running, planned, self._parts, self.stop)
         latest = self._latest(running.end - running.start)
         if any(not part.controller.kind.keeps_time for part in self._parts or ()):
             latest += round(OWN_PACE_SECONDS * NANOSECONDS_PER_SECOND)
         while self._is_there(running) and self._runs(running) and not (self.stopped or self._failed):
             if self._judged and self._now() > latest:
                 self.stop(Status.TIMED_OUT, "the controller has not ended the motion in time")
-            if seen is not None:
-                scene, beside = self._context.scene.of(running.robot), self._beside(running)
-                if scene.version != seen:
-                    seen = scene.version
-                    self._look(running, planned, scene, beside, "the scene has changed")
-                else:
-                    self._look_beside(running, planned, scene, without(beside, known))
-                known = beside
-                if time.monotonic() >= looked + OTHERS_SECONDS:
-                    before, others, looked = others, self._others(running), time.monotonic()
-                    if (np.abs(others - before) > OTHERS_MOVED).any():
-                        self._look(running, planned, scene, beside, "joints that it leaves out have moved")
-                    else:  # they may creep
-                        others = np.where(np.isfinite(before), before, others)
-            self._note_left(running)
+            if way is not None:
+                way.look()
+            if self._published_end is not None:
+                self._published_end.look()
             self._wake.wait(LOOK_SECONDS)
             self._wake.clear()
         return self._is_there(running) or self._overtaken()
-
-    def _note_left(self, running: Published) -> None:
-        """Take notice of whether joints are elsewhere than where their published motion ends."""
-        if self._chosen is None and not running.progress.left:
-            state = self._context.joint_states.of(running.robot)
-            running.progress.left = not is_at_end(running, state, SEEN)
-
-    def _others(self, running: Published) -> Annotated[Float64, "nq"]:
-        """Return where the variables are measured that no motion of this node moves; NaN elsewhere."""
-        robot, now = running.robot, self._now()
-        state = self._context.joint_states.of(robot)
-        moved = [running, *(one for one in self._output.published if one.robot is robot and one.runs(now))]
-        at = np.where(state.known, state.q, np.nan)
-        at[variables_of(robot, moved)] = np.nan
-        return at
 
     def _is_there(self, running: Published) -> bool:
         """Check whether no other motion, and no stop, has taken this one's place."""
@@ -379,24 +317,7 @@ class MotionRun:
 
     def _runs(self, running: Published) -> bool:
         """Check whether a motion is not over, by time, as its controller says, or as joint states do."""
-        return running.runs(self._now()) or (running.execution is None and self._lags(running))
-
-    def _lags(self, running: Published) -> bool:
-        """Check whether joints are still on their way in a published motion that should be over."""
-        state, now = self._context.joint_states.of(running.robot), time.monotonic()
-        index = variables_of(running.robot, [running])
-        q = state.q[index]
-        if self._moved is None or np.abs(q - self._moved.q).max() > MOVED:
-            self._moved = _Moved(q, now, self._now())
-        moved = self._moved
-        if is_at_end(running, state) and not passes_end(running):
-            passes = np.abs(state.seen_velocity[index]).max(initial=0.0) > STILL
-            return bool(passes and now < moved.at + THERE_SECONDS)
-        if now < moved.at + LAG_SECONDS:
-            return True
-        if moved.pace is None:
-            moved.pace = 1.0 if self._judged else pace_until(running, state, moved.node_time)
-        return now < moved.at + LAG_SECONDS / (moved.pace if moved.pace > SLOWEST else 1.0)
+        return running.runs(self._now()) or (self._published_end is not None and self._published_end.lags())
 
     def _sent(self, message: TrajectoryMessage) -> Published | None:
         """Return a motion that was sent, unless another one has taken its place."""
@@ -410,68 +331,6 @@ class MotionRun:
                 self._stop = Status.PREEMPTED, "another motion, or a stop, has taken its place"
         return False
 
-    def _beside(self, running: Published) -> list[Published]:
-        """Return the motions of other joints that are not over."""
-        joints = set(running.message.joint_names)
-        return [
-            one
-            for one in self._output.published
-            if one.runs(self._now())
-            and one.robot is running.robot
-            and joints.isdisjoint(one.message.joint_names)
-        ]
-
-    def _look(
-        self, running: Published, planned: PlannedFor, scene: Scene, beside: Sequence[Published], why: str
-    ) -> None:
-        """Stop the motion if what is left of it is not free any more; ``why`` that may be."""
-        robot, q = running.robot, self._measured(running.robot, planned)
-        variables = np.array(variables_of(robot, [running]))
-        left = self._left(running)
-        try:
-            contact = first_contact(robot, scene, q, variables, left, planned.clearance, patience=PATIENCE)
-            if contact is None and self._parts is not None:
-                check_own_pace(robot, scene, q, running.message, left, self._parts, planned.clearance)
-        except OwnPaceError as error:
-            self.stop(Status.ENVIRONMENT_CHANGED, f"{why}: {error}; the robot brakes")
-            return
-        except KinoptError as error:  # nobody knows whether it is free
-            self.stop(error.status, error_message(error).message)
-            return
-        if contact is not None:
-            self.stop(
-                Status.ENVIRONMENT_CHANGED,
-                f"{why}: {contact_sentence(contact, planned.clearance)}; the robot brakes",
-            )
-            return
-        self._look_beside(running, planned, scene, beside)
-
-    def _look_beside(
-        self, running: Published, planned: PlannedFor, scene: Scene, beside: Sequence[Published]
-    ) -> None:
-        """Stop the motion if it may meet others that run now: one that was checked before it began, or its brake."""
-        if not beside:
-            return
-        robot, state = running.robot, self._context.joint_states.of(running.robot)
-        q = self._measured(robot, planned)
-        left = self._left(running)
-        timeout = self._context.parameter("state_timeout")
-        try:
-            check_beside(robot, scene, state, q, left, beside, planned.clearance, timeout)
-        except KinoptError as error:
-            self.stop(Status.ENVIRONMENT_CHANGED, f"{error_message(error).message}; the robot brakes")
-
-    def _measured(self, robot: RobotModel, planned: PlannedFor) -> Annotated[Float64, "nq"]:
-        state = self._context.joint_states.of(robot)
-        return np.where(state.known, state.q, planned.q)
-
-    def _left(self, running: Published) -> JointTrajectory:
-        """Return what is left of the motion. The controller may be behind: a little, or, where it slows motions down,
-        as far as joint states say."""
-        late = max(running.start, self._now() - LAG)
-        begun = begun_by(in_time(running, self._parts), self._context.joint_states.of(running.robot))
-        return commanded_of(running).rest(late if begun is None else min(late, begun))
-
     def _end(self, running: Published) -> None:
         """Brake a motion that is not over; look whether a published one has led where it should.
 
@@ -484,19 +343,22 @@ class MotionRun:
                 return  # by another motion the robot may move
             if sent or self._judged:
                 self.wait_until_still(running)
-        elif self._chosen is not None:
+        elif self._published_end is None:
             heard = self.wait_until_still(running)
             self._check_arrived(running, heard)
-        elif not self._is_over(running):
+        elif not self._is_over(self._published_end):
             self._brake(running)  # a controller that waits would go on with it
 
-    def _is_over(self, running: Published) -> bool:
+    def _is_over(self, end: PublishedEnd) -> bool:
         """Check whether a published motion, of which nothing seems to go on, is over; stop with a sentence if it should
         be, but is not."""
         if self.stopped:
-            state = self._context.joint_states.of(running.robot)
-            return not (may_be_to_come(running, state, self._now()) or is_left_in(running, state))
-        return self._arrives(running) if self._judged else self._is_done(running)
+            return not end.may_go_on()
+        why = end.why_not_there(lambda: self.stopped) if self._judged else end.why_left()
+        if why:
+            self.stop(Status.CONTROL_FAILED, why)
+            return False
+        return self._stop is None or not end.may_go_on()
 
     def _brake(self, running: Published) -> bool:
         """Brake, and have controllers stop as they like if they do not take that; False if another motion, or a stop,
@@ -537,59 +399,8 @@ class MotionRun:
         # Unless the brake has taken its place. Who stops all may have looked for controllers just before it was sent.
         self._cancel()
         if not sent:
-            self._brake_unless_it_stops(running)
+            self._insist(running)
         return sent or self._chosen is not None or self._is_there(running) or self._overtaken()
-
-    def _brake_unless_it_stops(self, running: Published) -> None:
-        """Send brakes to controllers that were told to stop for an emergency, or at the end of the node, and have not
-        said that they do, or do not: some refuse that, or take long, but do what comes next.
-
-        Where nobody says where the robot is, nobody knows whether it stands already; then nothing is sent.
-        """
-        execution, robot = self._execution, running.robot
-        if execution is None:
-            return
-        latest = time.monotonic() + STOPS_SECONDS
-        given_up = latest + REST_SECONDS
-        paces = Paces(running, self._context.joint_states.of(robot), self._now(), 0.5 * STOPS_SECONDS)
-
-        def brake(joints: Sequence[str]) -> TrajectoryMessage | None:
-            if not self._is_heard(robot, joints):
-                return None
-            # Joints that stand already would have the others seem to be beside their motion.
-            own = of_joints(running, joints)
-            made = brake_of(self._context, own)
-            return from_anywhere(made) if made.points else None
-
-        def goes_on(joints: Sequence[str]) -> bool:
-            if time.monotonic() > given_up:  # what stops stands by then
-                return not self._stands(robot, joints)
-            return paces.are_kept(joints, self._context.joint_states.of(robot), self._now())
-
-        def ended(done: bool, sentence: str) -> None:
-            if not done:
-                self._context.node.get_logger().error(f"a brake was not done: {sentence}")
-
-        looks = True
-        while looks and not execution.settled:
-            looks = time.monotonic() <= given_up
-            if not self._is_last(running) or not self._runs(running):
-                return
-            paces.look(self._context.joint_states.of(robot), self._now())
-            braked = execution.brake_rest(brake, goes_on, ended) if time.monotonic() > latest else ()
-            if braked:
-                names = " and ".join(f"the controller {name}" for name in braked)
-                self._context.node.get_logger().error(
-                    f"{names} did not stop the motion within {STOPS_SECONDS:g} s, and was sent a brake"
-                )
-            time.sleep(LOOK_SECONDS)
-
-    def _is_heard(self, robot: RobotModel, joints: Sequence[str]) -> bool:
-        """Check whether it is known where joints are."""
-        state = self._context.joint_states.of(robot)
-        index = [robot.variable_index[name] for name in joints]
-        latest = self._context.parameter("servo.state_timeout")
-        return bool(state.known[index].all() and state.age[index].max() <= latest)
 
     def _made_brake(self, running: Published) -> TrajectoryMessage:
         """Return the brake of a motion: of the joints whose controllers have not ended it, as others stand for a
@@ -663,6 +474,11 @@ class MotionRun:
         )
         return output.refuses or is_there()
 
+    def _insist(self, running: Published) -> None:
+        """Have controllers stop that were told to, and do not."""
+        if self._execution is not None:
+            brake_unless_it_stops(self._context, self._execution, running, lambda: self._is_last(running))
+
     def _cancel(self) -> None:
         """Tell controllers to stop the motion as they like. Returns at once."""
         if self._execution is not None:
@@ -721,58 +537,6 @@ class MotionRun:
         state = self._context.joint_states.of(running.robot)
         joints = kept_joints(self._parts or ())
         self._failed = missed(running, joints, state, self._context.parameter(ARRIVAL_TOLERANCE))
-
-    def _arrives(self, running: Published) -> bool:
-        """Wait until the robot is where a published motion ends; stop with a sentence, and return False, if it is not,
-        in time."""
-        end = time.monotonic() + SETTLE_SECONDS
-        while not self.stopped:
-            try:
-                self._check_there(running)
-            except (StartStateError, StaleStateError) as error:
-                if time.monotonic() > end:
-                    self.stop(Status.CONTROL_FAILED, f"the motion was published, and should be over: {error}")
-            else:
-                self._note_arrived(running)
-                return True
-            time.sleep(LOOK_SECONDS)
-        return False
-
-    def _check_there(self, running: Published) -> None:
-        """Raise StartStateError or StaleStateError unless the robot is known to be at rest where a motion ends."""
-        self._note_left(running)
-        state = self._context.joint_states.of(running.robot)
-        check_at_end(running, state, self._context.parameter("state_timeout"))
-        if may_be_to_come(running, state, self._now()):
-            raise StartStateError(
-                "the motion ends where it begins, and nobody has seen the robot leave that place"
-            )
-
-    def _note_arrived(self, running: Published) -> None:
-        """Take notice that joints are where their motion ends; fingers may have done nothing yet."""
-        state = self._context.joint_states.of(running.robot)
-        running.progress.arrived = is_at_end(running, state) or not is_at_begin(running, state)
-
-    def _is_done(self, running: Published) -> bool:
-        """Check whether a published motion that nobody waits for is over; stop with a sentence, and return False, if
-        the robot is known to stand on its way."""
-        state = self._context.joint_states.of(running.robot)
-        variables = variables_of(running.robot, [running])
-        if not state.known[variables].all() or state.age[variables].max() > self._context.parameter(
-            "state_timeout"
-        ):
-            return True
-        off = off_end(running, state).max()
-        if off <= AWAY and not may_be_to_come(running, state, self._now()):
-            self._note_arrived(running)
-        tolerance = self._context.parameter(ARRIVAL_TOLERANCE)
-        if off <= tolerance or not is_left_in(running, state, begun=True):  # it may hang down
-            return True
-        sentence = (
-            "the motion was published, and should be over, but the robot stands on its way, and is held there"
-        )
-        self.stop(Status.CONTROL_FAILED, sentence)
-        return False
 
     def _stands(self, robot: RobotModel, joints: Sequence[str]) -> bool:
         variables = [robot.variable_index[name] for name in joints]

@@ -71,7 +71,8 @@ class CommandPauses:
                     # Of a node that is held up the newest one is left: between it and the last, as many more were sent.
                     # If they take as long on the average, there was a pause between two of them.
                     gap //= max(1, number - last.number)
-                pause, usual, gaps = min(pause, gap), min(last.gaps), (last.gaps[1], gap)
+                pause, gaps = min(pause, gap), (last.gaps[1], gap)
+                usual = min((one for one in last.gaps if one), default=0)
             self._senders[sender] = _Sent(came, sent, number, gaps)
             while len(self._senders) > _MOST:
                 del self._senders[next(iter(self._senders))]

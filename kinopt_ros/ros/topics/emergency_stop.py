@@ -13,8 +13,7 @@ from kinopt_ros.planning.servo.setup import PATIENCE, ServoSetup, servo_setup
 from kinopt_ros.planning.servo.stop import is_at_rest_sooner
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import sentence_of, trajectory_message
-from kinopt_ros.ros.motion.arrival import off_end
-from kinopt_ros.ros.motion.beside import is_at_end, is_left_in, may_be_to_come, passes_end
+from kinopt_ros.ros.motion.beside import is_at_end, is_left_in, may_be_to_come, passes_end, stays_arrived
 from kinopt_ros.ros.motion.brakes import (
     UNSURE,
     brake_as_measured,
@@ -28,7 +27,6 @@ from kinopt_ros.ros.motion.brakes import (
     was_heard,
     was_on_its_way,
 )
-from kinopt_ros.ros.motion.last_look import AWAY
 from kinopt_ros.ros.motion.lost import slows_down_in
 from kinopt_ros.ros.motion.made_soon import made_soon
 from kinopt_ros.ros.motion.output import MotionOutput
@@ -179,8 +177,7 @@ class EmergencyStop:
                 return ""
             if not was_on_its_way(self._context, setup, published, state, now):
                 return "nobody has said lately whether the robot is at the end of its motion"
-        arrived = one.progress.arrived and stands(setup, state) and off_end(one, state).max() <= AWAY
-        if now >= published.end and arrived:
+        if now >= published.end and stays_arrived(one, state):
             return ""  # also fingers that hold something
         if self._is_elsewhere(setup, state, published, now, one):
             return self._brake_as_measured(claim, setup, published, one)
@@ -213,7 +210,7 @@ class EmergencyStop:
 
     def _may_go_on(self, one: Published, state: RobotState, now: int) -> bool:
         """Check whether a published motion may go on though its joints are where it ends."""
-        passes = one.execution is None and now >= one.end and not one.progress.arrived and passes_end(one)
+        passes = one.execution is None and now >= one.end and one.progress.arrived is None and passes_end(one)
         return may_be_to_come(one, state, now) or (passes and is_at_end(one, state))
 
     def _brake_as_measured(

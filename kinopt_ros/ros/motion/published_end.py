@@ -1,0 +1,147 @@
+"""Whether a published motion is over, and the robot where it ends: nobody says so but joint states.
+
+Some controllers slow motions down, or begin later. What waits may go on later, when nobody looks any more.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+
+from kinopt_ros.array import Float64
+from kinopt_ros.errors import StaleStateError, StartStateError
+from kinopt_ros.ros.context import Context
+from kinopt_ros.ros.motion.arrival import TOLERANCE, check_at_end, off_end
+from kinopt_ros.ros.motion.beside import (
+    SEEN,
+    is_at_begin,
+    is_at_end,
+    is_left_in,
+    may_be_to_come,
+    pace_until,
+    passes_end,
+    variables_of,
+)
+from kinopt_ros.ros.motion.last_look import AWAY
+from kinopt_ros.ros.motion.published import Published
+from kinopt_ros.ros.robot.joint_states import RobotState
+
+MOVED, LAG_SECONDS, THERE_SECONDS, STILL = 1e-3, 0.5, 0.1, 5e-3
+"""How far a joint has to be measured to move after its motion should be over, rad or m, within how many seconds, for
+the motion to go on. Where it ends, within how many seconds, and from which velocity on, rad/s or m/s."""
+SLOWEST = 0.05
+"""Share of its pace from which on a motion counts as slowed down, not as stopped."""
+ARRIVES_SECONDS, LOOK_SECONDS = 1.0, 5e-3
+"""Longest time that somebody waits for the robot to be where a motion ends, and between two looks, s."""
+
+
+@dataclass
+class _Moved:
+    """When joints had last moved."""
+
+    q: Annotated[Float64, "n"]
+    """Where they were then."""
+    at: float
+    """s, of the machine's time."""
+    node_time: int
+    """ns of the node's clock."""
+    pace: float | None = None
+    """At which share of its pace the motion was done until then."""
+
+
+class PublishedEnd:
+    """Finds the end of one motion that was published, and writes down its progress."""
+
+    def __init__(self, context: Context, running: Published, waited_for: bool) -> None:
+        """
+        Args:
+            context: the node's.
+            running: the motion.
+            waited_for: whether somebody waits for the robot to be there, and fails if it takes long.
+        """
+        self._context = context
+        self._running = running
+        self._waited_for = waited_for
+        self._moved: _Moved | None = None
+
+    def look(self) -> None:
+        """Take notice of whether the joints are elsewhere than where the motion ends."""
+        progress = self._running.progress
+        if not progress.left:
+            progress.left = not is_at_end(self._running, self._state(), SEEN)
+
+    def lags(self) -> bool:
+        """Check whether joints are still on their way, if the motion should be over."""
+        running, state, now = self._running, self._state(), time.monotonic()
+        index = variables_of(running.robot, [running])
+        q = state.q[index]
+        if self._moved is None or np.abs(q - self._moved.q).max() > MOVED:
+            self._moved = _Moved(q, now, self._context.now())
+        moved = self._moved
+        if is_at_end(running, state) and not passes_end(running):
+            passes = np.abs(state.seen_velocity[index]).max(initial=0.0) > STILL
+            return bool(passes and now < moved.at + THERE_SECONDS)
+        if now < moved.at + LAG_SECONDS:
+            return True
+        if moved.pace is None:
+            moved.pace = 1.0 if self._waited_for else pace_until(running, state, moved.node_time)
+        return now < moved.at + LAG_SECONDS / (moved.pace if moved.pace > SLOWEST else 1.0)
+
+    def may_go_on(self) -> bool:
+        """Check whether joints that stand may be on their way, or have not begun."""
+        state = self._state()
+        return may_be_to_come(self._running, state, self._context.now()) or is_left_in(self._running, state)
+
+    def why_not_there(self, stopped: Callable[[], bool]) -> str:
+        """Wait until the robot is where the motion ends; return a sentence if it is not, in time. Empty also if it is
+        stopped meanwhile."""
+        end = time.monotonic() + ARRIVES_SECONDS
+        while not stopped():
+            try:
+                self._check_there()
+            except (StartStateError, StaleStateError) as error:
+                if time.monotonic() > end:
+                    return f"the motion was published, and should be over: {error}"
+            else:
+                self._arrive()
+                return ""
+            time.sleep(LOOK_SECONDS)
+        return ""
+
+    def why_left(self) -> str:
+        """Return a sentence if the robot is known to stand on its way; else nothing."""
+        running, state = self._running, self._state()
+        variables = variables_of(running.robot, [running])
+        timeout = self._context.parameter("state_timeout")
+        if not state.known[variables].all() or state.age[variables].max() > timeout:
+            return ""
+        off = off_end(running, state).max()
+        if off <= AWAY and not may_be_to_come(running, state, self._context.now()):
+            self._arrive()
+        hangs = off <= self._context.parameter(TOLERANCE)
+        if hangs or not is_left_in(running, state, begun=True):
+            return ""
+        return (
+            "the motion was published, and should be over, but the robot stands on its way, and is held there"
+        )
+
+    def _check_there(self) -> None:
+        """Raise StartStateError or StaleStateError unless the robot is known to be at rest where the motion ends."""
+        self.look()
+        state = self._state()
+        check_at_end(self._running, state, self._context.parameter("state_timeout"))
+        if may_be_to_come(self._running, state, self._context.now()):
+            raise StartStateError(
+                "the motion ends where it begins, and nobody has seen the robot leave that place"
+            )
+
+    def _arrive(self) -> None:
+        """Take notice that joints are where their motion ends; fingers may have done nothing yet."""
+        running, state = self._running, self._state()
+        if is_at_end(running, state) or not is_at_begin(running, state):
+            running.progress.arrived = state.q[variables_of(running.robot, [running])]
+
+    def _state(self) -> RobotState:
+        return self._context.joint_states.of(self._running.robot)
