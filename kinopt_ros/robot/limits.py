@@ -3,11 +3,13 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Annotated
 
 import numpy as np
 
-from kinopt_ros.array import Float64
+from kinopt_ros.array import Bool, Float64, frozen
 from kinopt_ros.errors import RobotDescriptionError, UnknownJointError, quoted, shown
+from kinopt_ros.robot.memo import remembered
 from kinopt_ros.robot.mimic_limits import NEARLY_NOTHING
 from kinopt_ros.robot.model import Joint, JointType, RobotModel, VariableLimits
 from kinopt_ros.robot.variables import default_configuration, quaternion_starts
@@ -286,6 +288,17 @@ def _narrow(joints: Sequence[Joint], lower: Float64, upper: Float64) -> None:
                 f"(multiplier {joint.multiplier:g}, offset {joint.offset:g})"
             )
         lower[i], upper[i] = min(low, high), max(low, high)
+
+
+@remembered
+def assumed_jerk(robot: RobotModel) -> Annotated[Bool, "nq"]:
+    """Return which variables have the jerk limit DEFAULT_JERK because nobody has stated one."""
+    assumed: Annotated[Bool, "nq"] = np.asarray(robot.limits.jerk == DEFAULT_JERK)
+    for joint in robot.joints:
+        if joint.jerk is not None and joint.type.num_variables == 1 and joint.is_active:
+            assumed[joint.first_variable] = False
+    frozen(assumed)
+    return assumed
 
 
 def _narrow_rates(joints: Sequence[Joint], velocity: Float64, acceleration: Float64, jerk: Float64) -> None:

@@ -678,17 +678,21 @@ def test_a_slow_robot_that_pauses_where_its_motion_does_is_let_go_on(slider: flo
     assert told[-1] == pytest.approx(motion.position[-1], abs=1e-3)
 
 
+@pytest.mark.parametrize("judged", [False, True])
+@pytest.mark.parametrize("before", [100.0, 4000.0])
 @pytest.mark.parametrize("after", [150.0, 5000.0])
-def test_a_robot_that_pauses_where_its_motion_ends_is_stopped(after: float) -> None:
+def test_a_robot_that_pauses_where_its_motion_ends_is_stopped(
+    after: float, before: float, judged: bool
+) -> None:
     """It seemed to be over, and the robot did the rest of it under the stop."""
     world, once = a_world_of_a_loop(Plant(speed_scaling=0.5))
     motion = joined(once, once)
     with world.own_time():
         world.pass_ms(50)
-        world.move(motion)
+        world.move(motion, judged)
         world.pass_ms(ms_to_end(world) + 100)
         world.wait()
-        world.pass_ms(100)
+        world.pass_ms(before)
         world.emergency(True)
         world.pass_ms(after)
         world.go_on()

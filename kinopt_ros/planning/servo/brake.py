@@ -260,7 +260,7 @@ class _Ways:
             for name in ("position", "velocity", "acceleration")
         )
         still = np.zeros_like(middle.velocity)
-        quickest = max(braking_time(middle.velocity, planning_limits(setup.unscaled), still), _SHORTEST)
+        quickest = max(braking_time(middle.velocity, planning_limits(setup.stopping), still), _SHORTEST)
         shortest, longest = max(_HARDEST * quickest, _SHORTEST), max(_SLOWEST * quickest, _LONGEST)
         limits, index = setup.robot.limits, setup.variables
         lower = np.minimum(limits.lower[index], p.min(axis=0))

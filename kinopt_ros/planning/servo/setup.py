@@ -11,6 +11,7 @@ from kinopt_ros.errors import InvalidRequestError
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.se3 import inverse
 from kinopt_ros.planning.motion import commanded_variables
+from kinopt_ros.robot.limits import assumed_jerk
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.turns import apart, continuous_joints
 from kinopt_ros.scene.scene import Scene
@@ -29,6 +30,8 @@ BUFFER = 1e-3
 again."""
 PATIENCE = 8
 """Most looks of the collision judge at a motion; one that needs more is too near to something to be cleared in time."""
+STOP_RAMP = 0.05
+"""Time in which a stop reaches its deceleration where nobody has stated a jerk, s."""
 HEADROOM = 0.99
 """Share of the velocity limits that is asked for; the rest is for what acceleration adds before it is back at zero."""
 
@@ -67,6 +70,18 @@ class ServoSetup:
         """The robot's own limits."""
         own, index = self.robot.limits, self.variables
         return MotionLimits(own.velocity[index], own.acceleration[index], own.jerk[index])
+
+    @property
+    def stopping(self) -> MotionLimits:
+        """Limits of stops: the robot's own, but not a jerk that nobody has stated, which may be far less than it can.
+        It would keep a stop from braking for a second, in which the robot gets faster."""
+        own = self.unscaled
+        quick = np.maximum(own.jerk, own.acceleration / STOP_RAMP)
+        return MotionLimits(
+            own.velocity,
+            own.acceleration,
+            np.where(assumed_jerk(self.robot)[self.variables], quick, own.jerk),
+        )
 
     @property
     def lower(self) -> Annotated[Float64, "n"]:
@@ -127,7 +142,7 @@ class ServoSetup:
             braking: whether limits are the robot's own, without scaling and margin.
         """
         own = self.robot.limits
-        limits = fastest = self.unscaled
+        limits, fastest = self.stopping, self.unscaled
         if not braking:
             # What another motion has left is faster, for as long as it takes to become slower.
             back = np.max(np.abs(start.acceleration) / fastest.jerk)

@@ -61,7 +61,7 @@ def quickest_stop(
         inside: off for each joint to brake where it goes, wherever that is.
         way: ns that it is on its way; as of ``Commanded.left_at``, too.
     """
-    limits = planning_limits(setup.unscaled)
+    limits = planning_limits(setup.stopping)
     now, leave = last.left_at(now, lead + way, way)
     stop = last.going_on(now, leave, pieces_to_rest(last.at(leave), limits))
     if inside and leads_beyond(stop, last, now) > _BEYOND:
@@ -130,7 +130,7 @@ def _pieces_along(setup: ServoSetup, motion: Commanded, leave: int, seconds: flo
     begin = (leave - motion.start) / NANOSECONDS_PER_SECOND
     left = (motion.end - leave) / NANOSECONDS_PER_SECOND
     still = np.zeros(len(setup.joints))
-    quickest = braking_time(motion.at(leave).velocity, planning_limits(setup.unscaled), still)
+    quickest = braking_time(motion.at(leave).velocity, planning_limits(setup.stopping), still)
     shortest = max(_SHORTEST, min(quickest, left))
     # One that takes twice as long as what is left is not quicker than that.
     count = 1 + int(np.ceil(np.log(max(2.0 * left / shortest, 2.0)) / np.log(_LONGER)))

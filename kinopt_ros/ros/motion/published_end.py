@@ -138,8 +138,11 @@ class PublishedEnd:
             )
 
     def _arrive(self) -> None:
-        """Take notice that joints are where their motion ends; fingers may have done nothing yet."""
+        """Take notice that joints are where their motion ends. Fingers may have done nothing yet, and of a motion that
+        comes there more than once nobody knows for which time."""
         running, state = self._running, self._state()
+        if passes_end(running):
+            return
         if is_at_end(running, state) or not is_at_begin(running, state):
             running.progress.arrived = state.q[variables_of(running.robot, [running])]
 

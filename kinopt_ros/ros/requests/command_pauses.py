@@ -9,7 +9,8 @@ from typing import Any
 _MOST = 16
 """Most senders that are told apart."""
 _LONGER, _LONG = 3, 1_000_000_000
-"""A sender's pause is at least so many times as long as his last commands were apart, but no longer than so many ns."""
+"""A sender's pause is at least so many times as long as his last commands were apart, but no longer than so many ns;
+that long where nobody knows how far apart they are."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ class CommandPauses:
         sent, number = told.get("source_timestamp") or 0, told.get("publication_sequence_number") or 0
         with self._lock:
             last = self._senders.pop(sender, None)
-            pause, usual, gaps = came - self._came, 0, (0, 0)
+            pause, least, gaps = came - self._came, round(1e9 * timeout), (0, 0)
             if last is not None:
                 gap = came - last.came
                 if sent and last.at:  # of a machine that is held up all comes late at once
@@ -72,12 +73,12 @@ class CommandPauses:
                     # If they take as long on the average, there was a pause between two of them.
                     gap //= max(1, number - last.number)
                 pause, gaps = min(pause, gap), (last.gaps[1], gap)
-                usual = min((one for one in last.gaps if one), default=0)
+                # Commands may be farther apart than they hold, and target poses hold for longer.
+                usual = _LONGER * max(last.gaps) or _LONG
+                least = max(least, min(usual, _LONG))
             self._senders[sender] = _Sent(came, sent, number, gaps)
             while len(self._senders) > _MOST:
                 del self._senders[next(iter(self._senders))]
             self._came = max(self._came, came)
-            # Commands may be farther apart than they hold, and target poses hold for longer.
-            least = max(round(1e9 * timeout), min(_LONGER * usual, _LONG))
             if pause >= least and came >= self._since:
                 self._waits = False

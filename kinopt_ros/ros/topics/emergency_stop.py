@@ -210,7 +210,7 @@ class EmergencyStop:
 
     def _may_go_on(self, one: Published, state: RobotState, now: int) -> bool:
         """Check whether a published motion may go on though its joints are where it ends."""
-        passes = one.execution is None and now >= one.end and one.progress.arrived is None and passes_end(one)
+        passes = one.execution is None and now >= one.end and passes_end(one)
         return may_be_to_come(one, state, now) or (passes and is_at_end(one, state))
 
     def _brake_as_measured(

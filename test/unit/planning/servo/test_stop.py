@@ -12,11 +12,12 @@ from kinopt_ros.planning.servo.session import Session
 from kinopt_ros.planning.servo.setup import servo_setup
 from kinopt_ros.planning.servo.stop import leads_beyond, only_slows, quickest_stop
 from kinopt_ros.planning.servo.velocity import Wanted
+from kinopt_ros.robot.limits import apply_joint_limits
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.trajectory.interpolation import evaluate
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 
-PANDA = load_robot("panda")
+PANDA, UR5 = load_robot("panda"), load_robot("ur5")
 JOINTS = tuple(f"panda_joint{i + 1}" for i in range(7))
 READY = np.array([0.0, -0.7, 0.0, -2.0, 0.0, 1.5, 0.7])
 SETUP = servo_setup(PANDA, PANDA.root_link, PANDA.root_link, JOINTS)
@@ -50,6 +51,33 @@ def planned(seed: int) -> Commanded:
     )
     motion = plan_joint_motion(PANDA, JOINTS, start, np.zeros(PANDA.nq), goal, 1.0, 1.0).trajectory
     return Commanded(motion, 0, round(1e9 * motion.duration), 0)
+
+
+@pytest.mark.parametrize("jerk", [None, 10.0])
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.4, 0.5, 0.6, 0.8])
+def test_a_stop_does_not_wait_for_a_jerk_that_nobody_has_stated(share: float, jerk: float | None) -> None:
+    """Robots of most URDFs, with accelerations of MoveIt's, got faster for a second, and went on for 1.8 rad."""
+    stated: dict[str, object] = {"has_acceleration_limits": True, "max_acceleration": 10.0}
+    if jerk is not None:
+        stated |= {"has_jerk_limits": True, "max_jerk": jerk}
+    robot = apply_joint_limits(UR5, dict.fromkeys(UR5.variable_names, stated))
+    start, goal = robot.default_q.copy(), robot.default_q.copy()
+    goal[0] += 2.5
+    joints = tuple(robot.variable_names)
+    motion = plan_joint_motion(robot, joints, start, np.zeros(robot.nq), goal, 1.0, 1.0).trajectory
+    running = Commanded(motion, 0, round(1e9 * motion.duration), 0)
+    setup = servo_setup(robot, robot.root_link, robot.root_link, joints)
+    now = round(share * running.end)
+    state = running.at(now)
+    stop, checked = quickest_stop(setup, running, now, robot.default_q)
+    speeds = np.abs(evaluate(stop.trajectory, np.linspace(0.0, stop.trajectory.duration, 200))[1]).max()
+    seconds = (stop.end - now) / 1e9
+    if jerk is None:
+        assert seconds <= abs(state.velocity[0]) / 10.0 + 0.2
+        assert speeds <= abs(state.velocity[0]) + 0.1
+        assert not checked.report.violations
+    elif 0.25 < share < 0.7:
+        assert seconds > abs(state.velocity[0]) / 10.0 + 0.2  # what was stated holds
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -53,6 +53,7 @@ def test_a_stream_counts_after_a_pause(stream: Stream) -> None:
     stream.now += 90 * MS
     stream.take(stream.now)
     assert stream.pauses.waits
+    stream.stream(60)
     stream.now += 100 * MS
     stream.take(stream.now)
     assert not stream.pauses.waits
@@ -82,6 +83,26 @@ def test_a_slow_stream_is_no_pause(stream: Stream, every: int) -> None:
     stream.now += 1_000 * MS
     stream.take(stream.now)
     assert not stream.pauses.waits
+
+
+def test_pairs_are_no_stream_that_pauses(stream: Stream) -> None:
+    stream.pauses = CommandPauses()
+    for k in range(20):
+        stream.stream(30, 30)
+        stream.stream(300, 300)
+        if k == 10:
+            stream.pauses.wait()
+    assert stream.pauses.waits
+
+
+@pytest.mark.parametrize("heard", [1, 2, 3])
+@pytest.mark.parametrize("every", [200, 500])
+def test_a_slow_stream_that_has_just_begun_is_no_pause(stream: Stream, every: int, heard: int) -> None:
+    stream.pauses = CommandPauses()
+    stream.stream(heard * every, every)
+    stream.pauses.wait()
+    stream.stream(5_000, every)
+    assert stream.pauses.waits
 
 
 @pytest.mark.parametrize("every", [200, 450, 900])
@@ -144,7 +165,10 @@ def test_what_was_sent_before_a_stop_is_no_command_after_a_pause(stream: Stream)
 @pytest.mark.parametrize("ahead", [-(10**15) // 2, -200 * MS, 200 * MS])
 def test_another_sender_may_have_another_clock(stream: Stream, ahead: int) -> None:
     stream.stream(200)
-    stream.take(stream.now + ahead, sender=b"other")
+    for _ in range(3):
+        stream.now += 20 * MS
+        stream.take(stream.now + ahead, sender=b"other")
+    assert stream.pauses.waits
     stream.now += 200 * MS
     stream.take(stream.now + ahead, sender=b"other")
     assert not stream.pauses.waits
@@ -158,7 +182,9 @@ def test_one_who_begins_while_another_goes_on_is_no_pause(stream: Stream) -> Non
 
 
 def test_the_time_may_be_told_by_arrival_alone(stream: Stream) -> None:
-    stream.pauses.take(None, 0.0, TIMEOUT)
+    for _ in range(3):
+        stream.now += 20 * MS
+        stream.pauses.take(None, 0.0, TIMEOUT)
     assert stream.pauses.waits
     stream.now += 100 * MS
     stream.pauses.take(None, 0.0, TIMEOUT)
