@@ -47,6 +47,8 @@ class Session:
         self._foreign = goes_on
         self.goes_on = goes_on
         """Whether the next motion goes on from one that was sent. Else it begins at rest."""
+        self._stops_until = 0
+        """Until when a stop lasts that nothing may leave, ns of the clock."""
         self._scene = setup.scene
         self._part = 1.0
         self._speeds: deque[tuple[int, Annotated[Float64, "n"]]] = deque()
@@ -85,6 +87,8 @@ class Session:
         step = Step(self.commanded, None, None, 1.0)
         if wish is not None:
             step = servo_step(setup, self.commanded, now, q, wish, self._part, takes, way)
+            if now < self._stops_until and step.motion is not None:
+                step = replace(step, commanded=self.commanded, motion=None)
         if self._foreign and step.motion is None and now < self.commanded.end:
             stop, motion = _stop(setup, self.commanded, now, q, max(LEAD, 2 * takes), way)
             if not is_at_rest_sooner(setup, self.commanded, stop, now) and not _wrong(motion):
@@ -97,6 +101,7 @@ class Session:
         if step.motion is not None:
             self.begins = step.commanded.start
             self._foreign, self.goes_on = False, True
+            self._stops_until = step.commanded.end if step.brakes and setup.stops_hard else 0
 
     def check_follows(
         self,

@@ -84,6 +84,11 @@ class ServoSetup:
         )
 
     @property
+    def stops_hard(self) -> bool:
+        """Whether stops slow down as motions may not: what leaves one half way would turn back."""
+        return bool(assumed_jerk(self.robot)[self.variables].any())
+
+    @property
     def lower(self) -> Annotated[Float64, "n"]:
         """Lower position limits, margin included."""
         return np.asarray(self.robot.limits.lower[self.variables] + self.margin)

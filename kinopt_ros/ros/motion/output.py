@@ -191,9 +191,9 @@ class MotionOutput:
 
     @property
     def brakes(self) -> bool:
-        """Whether a motion is ended by a brake that is not over."""
+        """Whether a motion is ended by a brake that is not over, or a stop that nothing may leave."""
         now = self._clock()
-        return any(one.brakes and one.runs(now) for one in self._published)
+        return any(one.ends_at_rest and one.runs(now) for one in self._published)
 
     @property
     def halted(self) -> bool:
@@ -406,7 +406,8 @@ class MotionOutput:
             if stop not in self._rights:
                 return False
             given = held(message, from_here)
-            self._send(message, robot, given, brakes=from_here, before=self._before(message))
+            before = self._before(message)
+            self._send(message, robot, given, brakes=from_here, stops=not from_here, before=before)
             return True
 
     def stop_again(self, stops: int, message: JointTrajectory, robot: RobotModel) -> bool:
@@ -444,7 +445,7 @@ class MotionOutput:
             before = running.before or running  # a brake that was lost has changed nothing
             stamp = message.header.stamp
             if stamp.sec or stamp.nanosec:
-                self._send(message, running.robot, held(message), before=before)
+                self._send(message, running.robot, held(message), stops=True, before=before)
                 return True
             begun = from_anywhere(message)
             now = self._clock()
@@ -468,6 +469,7 @@ class MotionOutput:
         given: JointTrajectory,
         goes_on: bool = False,
         brakes: bool = False,
+        stops: bool = False,
         before: Published | None = None,
     ) -> None:
         """Publish a motion as ``given`` to its controller."""
@@ -475,7 +477,9 @@ class MotionOutput:
         # Before: who publishes may wait long for Python's lock after it, and the controller has begun by then.
         start = nanoseconds(stamp) or self._clock()
         self._publisher.publish(given)
-        self._keep(Published(message, robot, start, goes_on=goes_on, brakes=brakes, before=before))
+        self._keep(
+            Published(message, robot, start, goes_on=goes_on, brakes=brakes, stops=stops, before=before)
+        )
 
     def _last_of(self, message: JointTrajectory) -> Published | None:
         """Return the motion of the joints of another one that was sent last."""

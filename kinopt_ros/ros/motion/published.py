@@ -14,6 +14,7 @@ from kinopt_ros.errors import StartStateError
 from kinopt_ros.planning.servo.commanded import Commanded
 from kinopt_ros.planning.servo.session import LAG
 from kinopt_ros.planning.servo.setup import ServoSetup
+from kinopt_ros.robot.limits import assumed_jerk
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.turns import apart, continuous_joints
 from kinopt_ros.ros.messages.conversions import trajectory_from_message
@@ -98,6 +99,8 @@ class Published:
     """Whether it goes on from another motion, as ``PlannedFor.goes_on``."""
     brakes: bool = False
     """Whether it is the brake of one: where exactly that leads is up to the controller."""
+    stops: bool = False
+    """Whether it is the stop of one, in the time of that."""
     before: "Published | None" = None
     """The motion that it ends, if it is a brake or a stop."""
     past: "tuple[Published, ...]" = ()
@@ -113,6 +116,13 @@ class Published:
         known = (*last.past, replace(last, past=(), before=None))  # else all that ever was is kept
         begun = sum(one.start <= self.start - PAST for one in known)
         return replace(self, past=known[max(begun - 1, 0) :][-_MOST_PAST:])
+
+    @property
+    def ends_at_rest(self) -> bool:
+        """Whether nothing leaves it before it is at rest: brakes, and stops that slow down as no motion may
+        (``ServoSetup.stops_hard``)."""
+        index = [self.robot.variable_index[name] for name in self.message.joint_names]
+        return self.brakes or (self.stops and bool(assumed_jerk(self.robot)[index].any()))
 
     @property
     def stamped(self) -> bool:
@@ -237,9 +247,9 @@ def not_begun_since(motion: Commanded) -> int:
 def followed_motion(
     published: Iterable[Published], setup: ServoSetup, state: RobotState, now: int, tolerance: float
 ) -> Commanded | None:
-    """Return the motion of these joints that was published last if the robot is in it, and it is no brake: nobody knows
-    exactly where in that the joints are. Else None. Arguments as of ``followed``."""
-    motions = (motion.commanded(setup.joints) for motion in published if not motion.brakes)
+    """Return the motion of these joints that was published last if the robot is in it, and it may be left. Else None:
+    nobody knows exactly where in a brake the joints are. Arguments as of ``followed``."""
+    motions = (motion.commanded(setup.joints) for motion in published if not motion.ends_at_rest)
     return next((m for m in motions if m is not None and followed(m, setup, state, now, tolerance)), None)
 
 

@@ -9,7 +9,7 @@ from kinopt_ros.array import Float64
 from kinopt_ros.planning.motion import plan_joint_motion
 from kinopt_ros.planning.servo.commanded import Commanded
 from kinopt_ros.planning.servo.session import Session
-from kinopt_ros.planning.servo.setup import servo_setup
+from kinopt_ros.planning.servo.setup import ServoSetup, servo_setup
 from kinopt_ros.planning.servo.stop import leads_beyond, only_slows, quickest_stop
 from kinopt_ros.planning.servo.velocity import Wanted
 from kinopt_ros.robot.limits import apply_joint_limits
@@ -53,10 +53,8 @@ def planned(seed: int) -> Commanded:
     return Commanded(motion, 0, round(1e9 * motion.duration), 0)
 
 
-@pytest.mark.parametrize("jerk", [None, 10.0])
-@pytest.mark.parametrize("share", [0.1, 0.3, 0.4, 0.5, 0.6, 0.8])
-def test_a_stop_does_not_wait_for_a_jerk_that_nobody_has_stated(share: float, jerk: float | None) -> None:
-    """Robots of most URDFs, with accelerations of MoveIt's, got faster for a second, and went on for 1.8 rad."""
+def of_a_quick_robot(jerk: float | None) -> tuple[ServoSetup, Commanded]:
+    """A UR5 with accelerations of 10 rad/s^2 that turns its first joint by 2.5 rad; ``jerk``: its limit, if any."""
     stated: dict[str, object] = {"has_acceleration_limits": True, "max_acceleration": 10.0}
     if jerk is not None:
         stated |= {"has_jerk_limits": True, "max_jerk": jerk}
@@ -65,11 +63,40 @@ def test_a_stop_does_not_wait_for_a_jerk_that_nobody_has_stated(share: float, je
     goal[0] += 2.5
     joints = tuple(robot.variable_names)
     motion = plan_joint_motion(robot, joints, start, np.zeros(robot.nq), goal, 1.0, 1.0).trajectory
-    running = Commanded(motion, 0, round(1e9 * motion.duration), 0)
     setup = servo_setup(robot, robot.root_link, robot.root_link, joints)
+    return setup, Commanded(motion, 0, round(1e9 * motion.duration), 0)
+
+
+@pytest.mark.parametrize("after", [40, 80, 160, 400])
+def test_servo_does_not_turn_back_as_it_leaves_a_stop(after: int) -> None:
+    """Within the jerk of motions it took a second to take the stop's deceleration back, and went 6 rad the other
+    way."""
+    setup, running = of_a_quick_robot(None)
+    begin = round(0.5 * running.end)
+    session, slowest, moves = Session(setup, running, goes_on=True), np.inf, False
+    for now in range(begin, begin + 10**9, setup.period):
+        pushed = now >= begin + after * 10**6
+        wanted = np.full(len(setup.joints), 0.05 if pushed else 0.0)
+        step = session.advance(
+            setup, now, setup.robot.default_q, lambda state, q, time, to=wanted: Wanted(to)
+        )
+        if now >= session.begins:
+            session.accept(setup, step)
+        velocity = session.commanded.at(now + setup.period).velocity
+        slowest = min(slowest, float(velocity[0]))
+        moves = bool(velocity[1] > 0.01)
+    assert slowest > -1e-3
+    assert moves  # as servo was asked to, when the robot stood
+
+
+@pytest.mark.parametrize("jerk", [None, 10.0])
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.4, 0.5, 0.6, 0.8])
+def test_a_stop_does_not_wait_for_a_jerk_that_nobody_has_stated(share: float, jerk: float | None) -> None:
+    """Robots of most URDFs, with accelerations of MoveIt's, got faster for a second, and went on for 1.8 rad."""
+    setup, running = of_a_quick_robot(jerk)
     now = round(share * running.end)
     state = running.at(now)
-    stop, checked = quickest_stop(setup, running, now, robot.default_q)
+    stop, checked = quickest_stop(setup, running, now, setup.robot.default_q)
     speeds = np.abs(evaluate(stop.trajectory, np.linspace(0.0, stop.trajectory.duration, 200))[1]).max()
     seconds = (stop.end - now) / 1e9
     if jerk is None:
