@@ -57,7 +57,7 @@ def no_time_passes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def planned_for(robot: RobotModel) -> Any:
     """Return what a motion was planned for, where nobody checks it."""
-    return SimpleNamespace(loaded=SimpleNamespace(model=robot), goes_on=False)
+    return SimpleNamespace(loaded=SimpleNamespace(model=robot), goes_on=False, stops=False)
 
 
 class World:

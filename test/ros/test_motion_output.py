@@ -25,7 +25,7 @@ from kinopt_ros.ros.topics.target_pose import TargetPoseTopic
 from kinopt_ros.status import Status
 
 ROBOT: Any = None
-UNASKED: Any = SimpleNamespace(loaded=SimpleNamespace(model=None), goes_on=False)
+UNASKED: Any = SimpleNamespace(loaded=SimpleNamespace(model=None), goes_on=False, stops=False)
 """What motions were planned for, where nobody checks it."""
 
 
@@ -221,7 +221,7 @@ def test_motions_of_another_robot_are_forgotten_when_they_are_over() -> None:
     output = MotionOutput(Published(), Trusting(), lambda: 7)
     claim = output.claim("somebody", lambda owner: None)
     assert claim.publish(JointTrajectory(joint_names=["a"]), UNASKED, keep=True)
-    another: Any = SimpleNamespace(loaded=SimpleNamespace(model="another"), goes_on=False)
+    another: Any = SimpleNamespace(loaded=SimpleNamespace(model="another"), goes_on=False, stops=False)
     assert claim.publish(JointTrajectory(joint_names=["b"]), another, keep=True)
     assert [motion.message.joint_names for motion in output.published] == [["b"]]
 

@@ -105,7 +105,7 @@ def test_a_command_that_is_refused_ends_no_motion(joints: tuple[str, ...]) -> No
     goal = output.claim("a goal", lost.append)
     there = JointTrajectoryPoint(positions=[0.0] * len(joints))
     message = JointTrajectory(joint_names=list(joints), points=[there])
-    planned: Any = SimpleNamespace(loaded=SimpleNamespace(model=PANDA), goes_on=False)
+    planned: Any = SimpleNamespace(loaded=SimpleNamespace(model=PANDA), goes_on=False, stops=False)
     assert goal.hand_over(message, planned, lambda: SimpleNamespace(over=False))
     servo = beginning(output)
     with pytest.raises(StartStateError, match=f"has sent before moves '{joints[0]}'"):
@@ -300,7 +300,7 @@ def test_who_loses_the_joints_is_told_when_the_motion_is_on_its_way() -> None:
     )
     output.claim("a goal", lambda owner: told.append(f"lost to {owner}"))
     message = JointTrajectory(joint_names=list(ARM), points=[JointTrajectoryPoint()])
-    planned: Any = SimpleNamespace(loaded=SimpleNamespace(model=PANDA), goes_on=False)
+    planned: Any = SimpleNamespace(loaded=SimpleNamespace(model=PANDA), goes_on=False, stops=False)
     assert output.claim("servo", lambda owner: None, at_once=False).publish(message, planned, keep=True)
     assert told == ["published", "lost to servo"]
 
@@ -319,7 +319,7 @@ def test_who_has_lost_the_joints_is_told_though_the_motion_could_not_be_sent() -
     output.claim("a goal", fails, joints=ARM[:3])
     output.claim("another goal", told.append, joints=ARM[3:])
     message = JointTrajectory(joint_names=list(ARM), points=[JointTrajectoryPoint()])
-    planned: Any = SimpleNamespace(loaded=SimpleNamespace(model=PANDA), goes_on=False)
+    planned: Any = SimpleNamespace(loaded=SimpleNamespace(model=PANDA), goes_on=False, stops=False)
     with pytest.raises(RuntimeError, match="middleware"):
         output.claim("servo", lambda owner: None, at_once=False).publish(message, planned, keep=True)
     assert told == ["servo", "servo"]

@@ -96,7 +96,7 @@ class World:
         self.motion = point_to_point(
             ARM, PANDA.default_q[:7], PANDA.default_q[:7] + np.array([2.0, *[0.3] * 6]), *vars(SLOW).values()
         )
-        planned: Any = SimpleNamespace(loaded=SimpleNamespace(model=PANDA), goes_on=False)
+        planned: Any = SimpleNamespace(loaded=SimpleNamespace(model=PANDA), goes_on=False, stops=False)
         claim = self.output.claim("test", lambda owner: None)
         assert claim.publish(trajectory_message(self.motion, "panda_link0"), planned)
         self.goal = self.motion.position[-1]
@@ -332,7 +332,7 @@ def test_a_slow_motion_is_watched_for_as_long_as_it_would_have_lasted(
     slow = MotionLimits(5e-4 * LIMITS.velocity, LIMITS.acceleration, LIMITS.jerk)
     back = point_to_point(ARM, world.goal, PANDA.default_q[:7], *vars(slow).values())
     message = trajectory_message(back, "panda_link0")
-    planned: Any = SimpleNamespace(loaded=SimpleNamespace(model=PANDA), goes_on=False)
+    planned: Any = SimpleNamespace(loaded=SimpleNamespace(model=PANDA), goes_on=False, stops=False)
     assert world.output.claim("test", lambda owner: None).publish(message, planned)
     world.spend(5.0)
     world.ahead = 10**10  # the clock is set
@@ -348,7 +348,7 @@ def test_a_motion_that_is_at_rest_sooner_than_a_stop_is_left_alone(monkeypatch: 
     slow = MotionLimits(LIMITS.velocity, 0.05 * LIMITS.acceleration, LIMITS.jerk)
     own = PANDA.limits
     robot = replace(PANDA, limits=replace(own, acceleration=0.05 * own.acceleration))
-    planned: Any = SimpleNamespace(loaded=SimpleNamespace(model=robot), goes_on=False)
+    planned: Any = SimpleNamespace(loaded=SimpleNamespace(model=robot), goes_on=False, stops=False)
     world.spend(world.motion.duration + 1.0)
     back = point_to_point(ARM, world.goal, PANDA.default_q[:7], *vars(slow).values())
     claim = world.output.claim("test", lambda owner: None)
@@ -480,7 +480,7 @@ def test_a_brake_whose_place_another_motion_has_taken_is_not_published_again(
     def spend(seconds: float) -> None:
         slept(seconds)
         if len(world.messages) == 2:
-            planned: Any = SimpleNamespace(loaded=SimpleNamespace(model=PANDA), goes_on=False)
+            planned: Any = SimpleNamespace(loaded=SimpleNamespace(model=PANDA), goes_on=False, stops=False)
             claim = world.output.claim("another one", lambda owner: None)
             assert claim.publish(trajectory_message(world.motion, "panda_link0"), planned)
 

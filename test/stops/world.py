@@ -284,7 +284,7 @@ class World:
         """Send a motion, and watch it as the node does."""
         self.moves.append(motion)
         planned: Any = SimpleNamespace(
-            loaded=self.context.loaded, goes_on=False, scene=None, q=self.robot.default_q
+            loaded=self.context.loaded, goes_on=False, stops=False, scene=None, q=self.robot.default_q
         )
         running = MotionRun(self.context, self.output, None, judged)
         claim = self.output.claim("a client", running.lost)

@@ -84,6 +84,8 @@ class PlannedFor:
 
     Who sends such motions watches the robot follow, and makes another one rather than to have this one checked
     again."""
+    stops: bool = False
+    """Whether it is the stop of that one."""
 
 
 class LastLook:

@@ -369,7 +369,8 @@ class MotionOutput:
                 self._stamp(message, planned.loaded.model)
                 left = self._last_of(message) if planned.goes_on else None
                 given = message if left is None else self._join(message, left)
-                self._send(message, planned.loaded.model, given, goes_on=planned.goes_on)
+                model, stops = planned.loaded.model, planned.stops
+                self._send(message, model, given, goes_on=planned.goes_on, stops=stops)
                 return True
 
         try:

@@ -141,7 +141,7 @@ class PublishedEnd:
         """Take notice that joints are where their motion ends. Fingers may have done nothing yet, and of a motion that
         comes there more than once nobody knows for which time."""
         running, state = self._running, self._state()
-        if passes_end(running) and is_at_end(running, state):
+        if passes_end(running):
             return
         if is_at_end(running, state) or not is_at_begin(running, state):
             running.progress.arrived = state.q[variables_of(running.robot, [running])]

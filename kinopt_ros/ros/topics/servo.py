@@ -411,7 +411,9 @@ class ServoTopic:
                     )
                     self._say_now(self._state(), Status.TIMED_OUT, why)
                 return
-            if not self._send(setup, state, message, session.goes_on, step.commanded.leave - way):
+            if not self._send(
+                setup, state, message, session.goes_on, step.commanded.leave - way, step.brakes
+            ):
                 if self._is_replaced():
                     self._session = None  # begin anew, from where the robot is
                 return
@@ -422,10 +424,16 @@ class ServoTopic:
         self._report(setup, state, step, command)
 
     def _send(
-        self, setup: ServoSetup, state: RobotState, message: JointTrajectory, goes_on: bool, leave: int
+        self,
+        setup: ServoSetup,
+        state: RobotState,
+        message: JointTrajectory,
+        goes_on: bool,
+        leave: int,
+        stops: bool = False,
     ) -> bool:
-        """Send a motion in time (ns of the node's clock) to come before it leaves the one before; return whether it was
-        sent.
+        """Send a motion, or a stop, in time (ns of the node's clock) to come before it leaves the one before; return
+        whether it was sent.
 
         If not, somebody else has the robot, or the scene has changed since the period began, or looking at the motion
         again took too long: the next period hears of it.
@@ -434,7 +442,9 @@ class ServoTopic:
         if claim is None or loaded is None:
             return False
         unchecked = "With parameter servo.avoid_collisions: false the robot moves unchecked"
-        planned = PlannedFor(loaded, state.q, setup.scene, setup.clearance, unchecked, goes_on=goes_on)
+        planned = PlannedFor(
+            loaded, state.q, setup.scene, setup.clearance, unchecked, goes_on=goes_on, stops=stops
+        )
         try:
             return claim.publish(
                 message,

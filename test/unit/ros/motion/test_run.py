@@ -115,7 +115,7 @@ class World:
         self.run = MotionRun(context, self.output, chosen)
         claim = self.output.claim("somebody", self.run.lost, joints=["a"])
         planned: Any = SimpleNamespace(
-            loaded=SimpleNamespace(model=robot), scene=None, q=np.zeros(1), goes_on=False
+            loaded=SimpleNamespace(model=robot), scene=None, q=np.zeros(1), goes_on=False, stops=False
         )
         self.ends: list[Any] = []
         self.thread = threading.Thread(
