@@ -39,8 +39,8 @@ def warm_up_trajectories(solver: Solver, ik_solver: Solver | None = None) -> Non
     variables = [i for name in group.joints for i in robot.variables_of(name)]
     lower, upper, q = (values[variables] for values in (limits.lower, limits.upper, start))
     limited = np.isfinite(lower) & np.isfinite(upper)
-    way = np.where(limited, 0.5 * (np.where(limited, lower, 0.0) + np.where(limited, upper, 0.0)) - q, 1.0)
-    way[np.isinf(lower) & np.isfinite(upper)] = -1.0
+    away = np.where(np.isfinite(upper), -1.0, 1.0)  # from the only limit
+    way = 0.5 * (np.where(limited, lower, q + away) + np.where(limited, upper, q + away)) - q
     for first in quaternion_columns(robot, np.array(variables)):
         way[first : first + 4] = 0.0
     near, far = (q + k * _STEP * way for k in (1, 2))

@@ -75,6 +75,18 @@ def test_a_kept_right_lasts_until_somebody_else_asks() -> None:
     assert len(topic.messages) == 2
 
 
+@pytest.mark.parametrize("stops", [False, True])
+def test_a_stop_of_who_has_the_right_is_known_as_one(stops: bool) -> None:
+    """Servo sends its own."""
+    output = MotionOutput(Published(), Trusting(), lambda: 7)
+    planned: Any = SimpleNamespace(**{**vars(UNASKED), "stops": stops})
+    assert output.claim("servo", lambda owner: None).publish(
+        JointTrajectory(joint_names=["a"]), planned, keep=True
+    )
+    [one] = output.published
+    assert one.stops is stops
+
+
 def test_a_right_that_waits_is_taken_with_the_first_motion_that_may_be_sent() -> None:
     topic, lost = Published(), []
     refusals: list[KinoptError] = [EnvironmentChangedError("something is in the way")]

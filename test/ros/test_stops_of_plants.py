@@ -540,6 +540,21 @@ def test_a_hiccup_of_joint_states_leads_no_robot_with_a_slider_on(
     assert found.acceleration <= ACCELERATION, (found, world.said)
 
 
+@pytest.mark.parametrize("order", ["cancel", "emergency"])
+def test_a_stop_in_the_time_of_its_motion_is_known_as_one(order: str) -> None:
+    """What leaves it has to know how hard it is."""
+    world, motion = a_world(Plant(from_desired=False))
+    with world.own_time():
+        world.pass_ms(50)
+        running = world.move(motion, judged=True)
+        world.pass_ms(ms_to_end(world) - 500 * motion.duration)
+        world.cancel(running) if order == "cancel" else world.emergency(True)
+        world.pass_ms(20)
+        one = world.output.published[-1]
+        world.pass_ms(2000)
+    assert (one.stops, one.brakes, one.stamped) == (True, False, True), world.said
+
+
 def joined(one: JointTrajectory, two: JointTrajectory) -> JointTrajectory:
     """Do one motion, and then another from where it ends."""
     rows = [

@@ -10,7 +10,7 @@ import numpy as np
 from kinopt_ros.array import Float64
 from kinopt_ros.errors import KinoptError
 from kinopt_ros.planning.servo.commanded import Commanded
-from kinopt_ros.planning.servo.setup import PATIENCE, ServoSetup
+from kinopt_ros.planning.servo.setup import PATIENCE, ServoSetup, stops_hard
 from kinopt_ros.planning.servo.step import Step, Wish, servo_step
 from kinopt_ros.planning.servo.stop import LEAD, is_at_rest_sooner, quickest_stop
 from kinopt_ros.status import Status
@@ -101,7 +101,8 @@ class Session:
         if step.motion is not None:
             self.begins = step.commanded.start
             self._foreign, self.goes_on = False, True
-            self._stops_until = step.commanded.end if step.brakes and setup.stops_hard else 0
+            hard = step.brakes and stops_hard(setup.robot, setup.variables)
+            self._stops_until = step.commanded.end if hard else 0
 
     def check_follows(
         self,

@@ -84,11 +84,6 @@ class ServoSetup:
         )
 
     @property
-    def stops_hard(self) -> bool:
-        """Whether stops slow down as motions may not: what leaves one half way would turn back."""
-        return bool(assumed_jerk(self.robot)[self.variables].any())
-
-    @property
     def lower(self) -> Annotated[Float64, "n"]:
         """Lower position limits, margin included."""
         return np.asarray(self.robot.limits.lower[self.variables] + self.margin)
@@ -202,6 +197,11 @@ class ServoSetup:
             f"the motion would end with {after.a!r} {after.distance:.4f} m from {after.b!r}; a clearance of "
             f"{self.clearance:g} m, and {BUFFER:g} m to move in, are wanted"
         )
+
+
+def stops_hard(robot: RobotModel, variables: Sequence[int] | Annotated[Int64, "n"]) -> bool:
+    """Check whether stops of some variables slow down as motions may not: what leaves one half way would turn back."""
+    return bool(assumed_jerk(robot)[np.asarray(variables)].any())
 
 
 def servo_setup(

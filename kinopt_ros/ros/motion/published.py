@@ -13,8 +13,7 @@ from kinopt_ros.array import Float64, Int64
 from kinopt_ros.errors import StartStateError
 from kinopt_ros.planning.servo.commanded import Commanded
 from kinopt_ros.planning.servo.session import LAG
-from kinopt_ros.planning.servo.setup import ServoSetup
-from kinopt_ros.robot.limits import assumed_jerk
+from kinopt_ros.planning.servo.setup import ServoSetup, stops_hard
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.turns import apart, continuous_joints
 from kinopt_ros.ros.messages.conversions import trajectory_from_message
@@ -119,10 +118,9 @@ class Published:
 
     @property
     def ends_at_rest(self) -> bool:
-        """Whether nothing leaves it before it is at rest: brakes, and stops that slow down as no motion may
-        (``ServoSetup.stops_hard``)."""
+        """Whether nothing leaves it before it is at rest: brakes, and stops that slow down as no motion may."""
         index = [self.robot.variable_index[name] for name in self.message.joint_names]
-        return self.brakes or (self.stops and bool(assumed_jerk(self.robot)[index].any()))
+        return self.brakes or (self.stops and stops_hard(self.robot, index))
 
     @property
     def stamped(self) -> bool:

@@ -25,9 +25,7 @@ from kinopt_ros.ros.messages.stamps import nanoseconds
 from kinopt_ros.ros.messages.trajectory_answer import whole_controller
 from kinopt_ros.ros.motion.arrival import TOLERANCE as ARRIVAL_TOLERANCE
 from kinopt_ros.ros.motion.arrival import missed
-from kinopt_ros.ros.motion.beside import (
-    may_be_to_come,
-)
+from kinopt_ros.ros.motion.beside import may_be_to_come
 from kinopt_ros.ros.motion.brakes import brake_of, was_heard
 from kinopt_ros.ros.motion.controllers import (
     ChosenControllers,
@@ -193,10 +191,10 @@ class MotionRun:
             self._cancel()  # one of several controllers may have got its part
             raise
         self._running = self._sent(message)
-        if self._running is not None and parts is None:
-            self._published_end = PublishedEnd(self._context, self._running, self._judged)
         if self._running is None:  # somebody has sent another motion since
             self._cancel()
+        elif parts is None:
+            self._published_end = PublishedEnd(self._context, self._running, self._judged)
         return sent
 
     def watch(self) -> StatusMsg:

@@ -228,6 +228,24 @@ def test_a_brake_is_not_gone_on_from() -> None:
         assert (followed_motion([one], setup, state, NOW, 0.05) is None) == brakes
 
 
+@pytest.mark.parametrize(("name", "hard"), [("panda", False), ("ur5", True)])
+def test_a_stop_that_is_harder_than_motions_is_not_gone_on_from(name: str, hard: bool) -> None:
+    """Nobody has stated a jerk of the UR5: a motion that left its stop turned back."""
+    robot = load_robot(name)
+    names = [joint for joint in robot.variable_names if "finger" not in joint]
+    rest = [float(robot.default_q[robot.variable_index[joint]]) for joint in names]
+    still = [0.0] * len(names)
+    points = [JointTrajectoryPoint(positions=rest, velocities=still, accelerations=still) for _ in range(2)]
+    points[1].time_from_start.sec = 1
+    measured = JointStates()
+    measured.update(SimpleNamespace(name=names, position=rest, velocity=still), NOW, NOW)
+    setup = servo_setup(robot, robot.root_link, robot.root_link, tuple(names))
+    for stops in (False, True):
+        one = Published(JointTrajectory(joint_names=names, points=points), robot, NOW, stops=stops)
+        found = followed_motion([one], setup, measured.of(robot), NOW, 0.05)
+        assert (found is None) is (stops and hard)
+
+
 def sent(value: float, start: int) -> Published:
     """A motion that stands at one place for ten seconds."""
     points = [
