@@ -243,6 +243,11 @@ def test_a_joystick_that_is_held_all_the_time_moves_nothing_after_a_stop(
     client.spin(1.5 * PAUSE)
     with Joystick(client, NAME, 0.0, 0.02, 0.0):
         rviz.wait(lambda: len(client.trajectories) > sent)
+    # The next test puts the robot elsewhere: nothing of servo goes on by then.
+    said = len(rviz.said)
+    rviz.markers.select(TIP, "stop")
+    rviz.wait(lambda: any("stopped" in text for text in rviz.said[said:]))
+    rviz.wait(simulated.at_rest)
 
 
 def test_the_plan_is_done(rviz: Rviz, simulated: SimulatedRobotTopics) -> None:

@@ -10,7 +10,7 @@ import pytest
 from geometry_msgs.msg import Point, Pose, Quaternion
 from rcl_interfaces.srv import SetParameters
 from rclpy.parameter import Parameter
-from support.moveit_moves import PANDA, Slowly
+from support.moveit_moves import PANDA, SLOWLY, Slowly
 from support.ros_requests import READY, StartNode, pose
 from support.rviz_user import LONG, TIP, Rviz
 from support.trajectory_goals import until_prepared
@@ -38,6 +38,7 @@ def user(
         NAME,
         {
             **panda_parameters,
+            **SLOWLY,
             "markers.interactive": True,
             "markers.tips": ["panda_link8"],
             "controllers": ["panda_arm_controller=panda_arm"],

@@ -13,7 +13,7 @@ from geometry_msgs.msg import Point, Pose, Quaternion
 from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
 from rcl_interfaces.srv import SetParameters
 from sensor_msgs.msg import JointState
-from support.moveit_moves import PANDA, SUCCEEDED, Moving, Slowly
+from support.moveit_moves import PANDA, SLOWLY, SUCCEEDED, Moving, Slowly
 from support.moveit_requests import TOUCHES, constraints, joint_goal, pose_goal
 from support.ros_requests import READY, StartNode
 from support.trajectory_goals import until_prepared
@@ -34,8 +34,8 @@ PLANS = int(os.environ.get("KINOPT_PLANS", "8"))
 def moving(
     moveit: Any, control_msgs: None, start_shared_node: StartNode, panda_parameters: dict[str, object]
 ) -> Iterator[Moving]:
-    controllers = {"controllers": ["panda_arm_controller=panda_arm"], "state_timeout": 30.0}
-    _, client = start_shared_node("kinopt", {**panda_parameters, **controllers})
+    own = {**SLOWLY, "controllers": ["panda_arm_controller=panda_arm"], "state_timeout": 30.0}
+    _, client = start_shared_node("kinopt", {**panda_parameters, **own})
     robot = Slowly(client.node, SimulatedRobot(PANDA, start=READY), [])
     client.spin(0.3)
     until_prepared(client)

@@ -677,6 +677,52 @@ def test_a_motion_that_comes_twice_to_its_end_is_done() -> None:
     assert len(world.sent) == 1
 
 
+@pytest.mark.parametrize("judged", [False, True])
+@pytest.mark.parametrize("turn", [1, 2])
+def test_a_motion_that_is_held_where_it_ends_before_its_end_is_no_success(turn: int, judged: bool) -> None:
+    """It was said to be done, and the robot did the rest of it when its slider went up."""
+    world, once = a_world_of_a_loop()
+    motion = joined(joined(once, once), once)
+    with world.own_time():
+        world.pass_ms(50)
+        world.move(motion, judged)
+        world.pass_ms(ms_to_end(world) - (3 - turn) * 1e3 * once.duration)
+        world.wait()
+        world.pass_ms(ms_to_end(world) + 3000)
+        [ended] = world.ended
+        world.go_on()
+        world.pass_ms(1e3 * motion.duration + 2000)
+        told = world.truth()[1]
+    assert ended.code == Status.CONTROL_FAILED, ended
+    assert np.abs(told[-3000:] - motion.position[-1]).max() < 0.02, world.said
+
+
+@pytest.mark.parametrize(
+    "plant",
+    [
+        Plant(drive_lag=0.03, from_desired=False),
+        Plant(drive_lag=0.03, period=20 * MS),
+        Plant(period=50 * MS),
+        Plant(velocities=False),
+        Plant(noise=2e-4, velocity_noise=1e-3),
+        Plant(speed_scaling=0.95),
+    ],
+)
+@pytest.mark.parametrize("passes", [False, True])
+def test_a_motion_that_comes_more_than_once_to_its_end_is_done(passes: bool, plant: Plant) -> None:
+    """It rests there three times, or passes there without a rest."""
+    world, once = a_world_of_a_loop(plant)
+    there = a_world(plant)[1]
+    motion = joined(there, back(there, 0.5)) if passes else joined(joined(once, once), once)
+    with world.own_time():
+        world.pass_ms(50)
+        world.move(motion, judged=True)
+        world.pass_ms(ms_to_end(world) + 3000)
+        [ended] = world.ended
+    assert ended.code == Status.SUCCESS, ended
+    assert len(world.sent) == 1
+
+
 @pytest.mark.parametrize("slider", [0.3, 0.1])
 def test_a_slow_robot_that_pauses_where_its_motion_does_is_let_go_on(slider: float) -> None:
     """It seemed to be left there, and was told to stay."""

@@ -11,7 +11,6 @@ import numpy as np
 
 from kinopt_ros.array import Bool, Float64
 from kinopt_ros.errors import StartStateError, quoted
-from kinopt_ros.planning.servo.session import LAG
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.turns import apart, continuous_joints
 from kinopt_ros.ros.motion.brakes import commanded_of
@@ -25,9 +24,6 @@ from kinopt_ros.verification.beside import Way, first_meeting
 
 OFF = 0.01
 """How far joints may be measured from the way of their motion, rad or m."""
-LEAVES, SEEN = 0.04, 0.03
-"""How far from its end a motion leads to be elsewhere, and how far from there joints are seen to be elsewhere: they may
-stand beside it by OFF, and be measured with noise; rad or m."""
 NEAR, LEAST_NEAR = 0.05, 1e-3
 """Share of a joint's range in which it counts as at a place, and the least such way, rad or m; OFF at most."""
 STEP = 0.01
@@ -165,31 +161,6 @@ def _near(one: Published) -> Annotated[Float64, "n"]:
     """Return how far joints may be from a place to count as there, rad or m: ways of fingers are short."""
     variables, limits = variables_of(one.robot, [one]), one.robot.limits
     return np.clip(NEAR * (limits.upper - limits.lower)[variables], LEAST_NEAR, OFF)
-
-
-def may_be_to_come(one: Published, state: RobotState, now: int) -> bool:
-    """Check whether all of a published motion may be to come: it ends where it begins, its joints are there, and by
-    then (``now``: ns of the node's clock) it should have led them away, but nobody has seen that."""
-    variables = variables_of(one.robot, [one])
-    if one.execution is not None or one.progress.left or not state.known[variables].all():
-        return False
-    positions = one.motion.position
-    turns = continuous_joints(one.robot, one.message.joint_names)
-    leaves = (np.abs(positions - positions[0]) > LEAVES).any(axis=1)
-    if not leaves.any() or (apart(positions[-1] - positions[0], turns) > 2.0 * OFF).any():
-        return False
-    leaves_at = one.motion.time[int(np.argmax(leaves))]
-    by_then = state.seen(variables, now) >= one.start + round(float(leaves_at) * NANOSECONDS_PER_SECOND) + LAG
-    return by_then and is_at_end(one, state)
-
-
-def passes_end(one: Published) -> bool:
-    """Check whether a motion comes to where it ends before that, from elsewhere: joints that stand there may go on."""
-    positions = one.motion.position
-    turns = continuous_joints(one.robot, one.message.joint_names)
-    off = apart(positions - positions[-1], turns).max(axis=1)
-    near = (off <= OFF)[(off <= OFF) | (off > LEAVES)]
-    return int(np.sum(near[1:] & ~near[:-1])) > 1
 
 
 def _compared(

@@ -79,6 +79,10 @@ class Progress:
 
     left: bool = False
     """Whether its joints were seen elsewhere than where it ends."""
+    elsewhere: bool = False
+    """Whether they were since they were last seen where it ends."""
+    visits: int = 0
+    """How often they were seen to come from elsewhere to where it ends."""
     arrived: Annotated[Float64, "n"] | None = None
     """Where they were seen to be when it was over: at its end, fingers anywhere but where it begins."""
 

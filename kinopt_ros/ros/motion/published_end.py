@@ -14,18 +14,10 @@ from kinopt_ros.array import Float64
 from kinopt_ros.errors import StaleStateError, StartStateError
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.motion.arrival import TOLERANCE, check_at_end, off_end
-from kinopt_ros.ros.motion.beside import (
-    SEEN,
-    is_at_begin,
-    is_at_end,
-    is_left_in,
-    may_be_to_come,
-    pace_until,
-    passes_end,
-    variables_of,
-)
+from kinopt_ros.ros.motion.beside import is_at_begin, is_at_end, is_left_in, pace_until, variables_of
 from kinopt_ros.ros.motion.last_look import AWAY
 from kinopt_ros.ros.motion.published import Published
+from kinopt_ros.ros.motion.returning import look, may_be_to_come, passes_end, rests_to_come
 from kinopt_ros.ros.robot.joint_states import RobotState
 
 MOVED, LAG_SECONDS, THERE_SECONDS, STILL = 1e-3, 0.5, 0.1, 5e-3
@@ -67,10 +59,8 @@ class PublishedEnd:
         self._moved: _Moved | None = None
 
     def look(self) -> None:
-        """Take notice of whether the joints are elsewhere than where the motion ends."""
-        progress = self._running.progress
-        if not progress.left:
-            progress.left = not is_at_end(self._running, self._state(), SEEN)
+        """Take notice of where the joints are."""
+        look(self._running, self._state())
 
     def lags(self) -> bool:
         """Check whether joints are still on their way, if the motion should be over."""
@@ -91,8 +81,12 @@ class PublishedEnd:
 
     def may_go_on(self) -> bool:
         """Check whether joints that stand may be on their way, or have not begun."""
-        state = self._state()
-        return may_be_to_come(self._running, state, self._context.now()) or is_left_in(self._running, state)
+        running, state = self._running, self._state()
+        return (
+            may_be_to_come(running, state, self._context.now())
+            or rests_to_come(running) > 0
+            or is_left_in(running, state)
+        )
 
     def why_not_there(self, stopped: Callable[[], bool]) -> str:
         """Wait until the robot is where the motion ends; return a sentence if it is not, in time. Empty also if it is
@@ -120,8 +114,11 @@ class PublishedEnd:
         off = off_end(running, state).max()
         if off <= AWAY and not may_be_to_come(running, state, self._context.now()):
             self._arrive()
-        hangs = off <= self._context.parameter(TOLERANCE)
-        if hangs or not is_left_in(running, state, begun=True):
+        if off <= self._context.parameter(TOLERANCE):
+            left = running.progress.visits > 0 and rests_to_come(running) > 0
+        else:
+            left = is_left_in(running, state, begun=True)
+        if not left:
             return ""
         return (
             "the motion was published, and should be over, but the robot stands on its way, and is held there"
@@ -135,6 +132,12 @@ class PublishedEnd:
         if may_be_to_come(self._running, state, self._context.now()):
             raise StartStateError(
                 "the motion ends where it begins, and nobody has seen the robot leave that place"
+            )
+        to_come, seen = rests_to_come(self._running), self._running.progress.visits
+        if to_come:
+            raise StartStateError(
+                f"the motion comes to rest where it ends {seen + to_come} times, and the robot was seen to come there "
+                f"{seen} times"
             )
 
     def _arrive(self) -> None:

@@ -25,7 +25,6 @@ from kinopt_ros.ros.messages.stamps import nanoseconds
 from kinopt_ros.ros.messages.trajectory_answer import whole_controller
 from kinopt_ros.ros.motion.arrival import TOLERANCE as ARRIVAL_TOLERANCE
 from kinopt_ros.ros.motion.arrival import missed
-from kinopt_ros.ros.motion.beside import may_be_to_come
 from kinopt_ros.ros.motion.brakes import brake_of, was_heard
 from kinopt_ros.ros.motion.controllers import (
     ChosenControllers,
@@ -42,6 +41,7 @@ from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.motion.own_pace import check_own_pace, in_time, kept_joints, of_joints
 from kinopt_ros.ros.motion.published import Execution, Published, lead_to
 from kinopt_ros.ros.motion.published_end import PublishedEnd
+from kinopt_ros.ros.motion.returning import may_be_to_come
 from kinopt_ros.ros.motion.rights import Claim, agreed_by_all
 from kinopt_ros.ros.motion.stop_watch import WATCHED_AT_THE_END, Stopped, StopWatch
 from kinopt_ros.ros.motion.stops_in_time import is_in_time, may_be_sent, stop_in_time, stop_message

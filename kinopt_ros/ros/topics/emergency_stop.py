@@ -13,7 +13,7 @@ from kinopt_ros.planning.servo.setup import PATIENCE, ServoSetup, servo_setup
 from kinopt_ros.planning.servo.stop import is_at_rest_sooner
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import sentence_of, trajectory_message
-from kinopt_ros.ros.motion.beside import is_at_end, is_left_in, may_be_to_come, passes_end, stays_arrived
+from kinopt_ros.ros.motion.beside import is_at_end, is_left_in, stays_arrived
 from kinopt_ros.ros.motion.brakes import (
     UNSURE,
     brake_as_measured,
@@ -31,6 +31,7 @@ from kinopt_ros.ros.motion.lost import slows_down_in
 from kinopt_ros.ros.motion.made_soon import made_soon
 from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.motion.published import Published
+from kinopt_ros.ros.motion.returning import may_be_to_come, passes_end
 from kinopt_ros.ros.motion.rights import Stop
 from kinopt_ros.ros.motion.stop_watch import WATCHED, Stopped, StopWatch
 from kinopt_ros.ros.motion.stops_in_time import is_in_time, may_be_sent, stop_in_time, stop_message
