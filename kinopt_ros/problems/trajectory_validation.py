@@ -42,11 +42,11 @@ def check_trajectory_problem(problem: TrajectoryProblem, robot: RobotModel) -> N
         raise InvalidRequestError(
             "variables do not belong to joints; build problems with trajectory_problem()"
         )
-    for name in problem.joints:
-        if len(variables_named(robot, name)) != 1:
-            raise InvalidRequestError(
-                f"joint {name!r} has several variables; name {', '.join(one_variable_each(robot, [name]))}"
-            )
+    if len(expected) != len(problem.joints):
+        name = next(name for name in problem.joints if len(variables_named(robot, name)) != 1)
+        raise InvalidRequestError(
+            f"joint {name!r} has several variables; name {', '.join(one_variable_each(robot, [name]))}"
+        )
     robot.link(problem.base_link)
     check_state(problem.start, robot, "start")
     _check_start(problem, robot)

@@ -29,14 +29,14 @@ class Curve:
     """Piecewise polynomials q(s) for s from 0 to 1, with three continuous derivatives; two where a detour joins it."""
 
     breaks: Annotated[Float64, "K+1"]
-    pieces: Annotated[Float64, "K n d"]
+    pieces: Annotated[Float64, "K d n"]
     """Coefficients of powers of s - breaks[k], constants first."""
 
     def at(self, s: Annotated[Float64, "M"]) -> Annotated[Float64, "M 5 n"]:
         """Compute position and the first four derivatives by s."""
         from kinopt_ros.trajectory.kernels.quintics import path_derivatives
 
-        out = np.empty((s.size, 5, self.pieces.shape[1]))
+        out = np.empty((s.size, 5, self.pieces.shape[2]))
         path_derivatives(self.breaks, self.pieces, s, out)
         return out
 
@@ -84,10 +84,10 @@ def _quintics(
     points: Annotated[Float64, "K+1 n"],
     ends: Annotated[Float64, "2 2 n"],
     clamped: tuple[bool, bool],
-) -> Annotated[Float64, "K n 6"]:
+) -> Annotated[Float64, "K 6 n"]:
     from kinopt_ros.trajectory.kernels.quintics import fit_quintics
 
-    pieces = np.empty((len(points) - 1, points.shape[1], 6))
+    pieces = np.empty((len(points) - 1, 6, points.shape[1]))
     fit_quintics(breaks, np.ascontiguousarray(points), ends, np.array(clamped), pieces)
     return pieces
 
@@ -132,8 +132,8 @@ def rounded_corners(
     for k in range(len(edge)):
         straight = length[k] - (half[k] if k < len(half) else 0.0) - done
         if straight > 1e-12 * length[k]:
-            line = np.zeros((points.shape[1], 8))
-            line[:, 0], line[:, 1] = points[k] + done * unit[k], unit[k]
+            line = np.zeros((8, points.shape[1]))
+            line[0], line[1] = points[k] + done * unit[k], unit[k]
             breaks.append(breaks[-1] + straight)
             pieces.append(line)
         if k < len(half):
@@ -168,37 +168,37 @@ def with_detour(curve: Curve, way: Annotated[Float64, "n"]) -> Curve:
     )
     pieces = _quintics(tau, q, ends, (True, True))
 
-    order = curve.pieces.shape[2]
+    order = curve.pieces.shape[1]
     k = min(int(np.searchsorted(curve.breaks, reached, side="right")) - 1, len(curve.pieces) - 1)
     rest = curve.pieces[k:].copy()
     rest[0] = _shifted(rest[0], reached - curve.breaks[k])
-    rest *= pace ** np.arange(order)
+    rest *= pace ** np.arange(order)[:, None]
     later = 1.0 + (curve.breaks[k + 1 :] - reached) / pace
-    padded = np.zeros((len(pieces), q.shape[1], max(order, 6)))
-    padded[:, :, :6] = pieces
-    rest = np.concatenate([rest, np.zeros((*rest.shape[:2], padded.shape[2] - order))], axis=2)
+    padded = np.zeros((len(pieces), max(order, 6), q.shape[1]))
+    padded[:, :6] = pieces
+    rest = np.concatenate([rest, np.zeros((len(rest), padded.shape[1] - order, q.shape[1]))], axis=1)
     return _normalized(np.concatenate([tau, later]), np.concatenate([padded, rest]))
 
 
-def _powers(control: Annotated[Float64, "8 n"], width: float) -> Annotated[Float64, "n 8"]:
+def _powers(control: Annotated[Float64, "8 n"], width: float) -> Annotated[Float64, "8 n"]:
     """Return coefficients of the septic with Bernstein control points over a width."""
-    return np.ascontiguousarray((_FROM_BERNSTEIN @ control).T) / width ** np.arange(8)
+    return _FROM_BERNSTEIN @ control / width ** np.arange(8)[:, None]
 
 
-def _shifted(piece: Annotated[Float64, "n d"], by: float) -> Annotated[Float64, "n d"]:
+def _shifted(piece: Annotated[Float64, "d n"], by: float) -> Annotated[Float64, "d n"]:
     """Return coefficients of p(x + by)."""
     shifted = piece.copy()
-    for low in range(piece.shape[1]):
-        for d in range(piece.shape[1] - 2, low - 1, -1):
-            shifted[:, d] += by * shifted[:, d + 1]
+    for low in range(len(piece)):
+        for d in range(len(piece) - 2, low - 1, -1):
+            shifted[d] += by * shifted[d + 1]
     return shifted
 
 
-def _normalized(breaks: Annotated[Float64, "K+1"], pieces: Annotated[Float64, "K n d"]) -> Curve:
+def _normalized(breaks: Annotated[Float64, "K+1"], pieces: Annotated[Float64, "K d n"]) -> Curve:
     total = float(breaks[-1])
     scaled = breaks / total
     scaled[-1] = 1.0
-    return Curve(scaled, np.ascontiguousarray(pieces * total ** np.arange(pieces.shape[2])))
+    return Curve(scaled, np.ascontiguousarray(pieces * total ** np.arange(pieces.shape[1])[:, None]))
 
 
 def _from_bernstein(degree: int) -> Annotated[Float64, "d+1 d+1"]:

@@ -136,6 +136,8 @@ class TimeLaw:
         """Return control points per unit of time of a motion that goes on as it starts for some cells, and then comes
         back."""
         times = self.grid.times
+        if self.start_speed == 0.0:
+            return np.zeros_like(times)
         turn = times[min(15, len(times) // 2)]
         x = np.clip((times - turn) / (times[-4] - turn), 0.0, 1.0)
         back: Float64 = 1.0 - x**4 * (35.0 - 84.0 * x + 70.0 * x * x - 20.0 * x**3)
@@ -169,15 +171,15 @@ class TimeLaw:
 
 
 def _in_lanes(
-    pieces: Annotated[Float64, "k n 6"], limits: Annotated[Float64, "3 n"]
-) -> tuple[Annotated[Float64, "k m 6"], Annotated[Float64, "3 m"]]:
+    pieces: Annotated[Float64, "k d n"], limits: Annotated[Float64, "3 n"]
+) -> tuple[Annotated[Float64, "k d m"], Annotated[Float64, "3 m"]]:
     """Add joints that stand and have no limits, until vectors of the processor are full: they take no part, and loops
     have no rest."""
     more = -len(limits[0]) % _LANES
     if not more:
         return pieces, limits
-    standing = np.zeros((len(pieces), more, pieces.shape[2]))
-    return np.concatenate([pieces, standing], axis=1), np.concatenate(
+    standing = np.zeros((len(pieces), pieces.shape[1], more))
+    return np.concatenate([pieces, standing], axis=2), np.concatenate(
         [limits, np.full((3, more), np.inf)], axis=1
     )
 

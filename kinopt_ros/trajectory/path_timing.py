@@ -16,9 +16,7 @@ from numpy.typing import ArrayLike
 from kinopt_ros.array import Float64
 from kinopt_ros.errors import InvalidRequestError, NotReadyError, SolverUnavailableError
 from kinopt_ros.pauses import Pause, go_on
-from kinopt_ros.trajectory.bounds import upper_bounds
 from kinopt_ros.trajectory.inputs import limit_vector, start_velocity_vector, state_vector
-from kinopt_ros.trajectory.interpolation import control_points, rounding
 from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND, JointTrajectory
 from kinopt_ros.trajectory.path_geometry import (
     Curve,
@@ -370,7 +368,7 @@ def _bent(
     curve: Curve, points: Annotated[Float64, "M n"], velocity: Annotated[Float64, "n"], deviation: float
 ) -> Curve | None:
     """Return the curve with a beginning along the velocity; None if that moves it by more than ``deviation``."""
-    if curve.pieces.shape[2] == 8:
+    if curve.pieces.shape[1] == 8:
         return rounded_corners(points, deviation, velocity)
     bent = smooth_curve(points, velocity)
     s = np.linspace(0.0, 1.0, 4 * len(points))
@@ -483,17 +481,17 @@ def _waypoints(
 def _ratios(trajectory: JointTrajectory, limits: Annotated[Float64, "3 n"]) -> Annotated[Float64, "3 K"]:
     """Compute upper bounds of velocity, acceleration and jerk in every segment, over the limits; loose below the
     limits."""
-    control = control_points(trajectory)
-    noise = rounding(trajectory, control.duration)
-    ratios = np.empty((3, len(control.duration)))
-    for i, curve in enumerate((control.velocity, control.acceleration, control.jerk)):
-        scaled = curve / (limits[i] + noise[i + 1])
-        bound = np.abs(scaled).max(axis=0)
-        over = bound > 1.0
-        if over.any():
-            suspects = scaled[:, over][:, None]
-            signs = np.concatenate([suspects, -suspects], axis=1)
-            both, _ = upper_bounds(signs, np.full(signs.shape[1:], 1.0 + _TOLERANCE), _GAP)
-            bound[over] = both.max(axis=0)
-        ratios[i] = bound.max(axis=1)
+    from kinopt_ros.trajectory.kernels.limit_ratios import limit_ratios
+
+    ratios = np.empty((3, len(trajectory.time) - 1))
+    limit_ratios(
+        trajectory.nanoseconds,
+        trajectory.position,
+        trajectory.velocity,
+        trajectory.acceleration,
+        limits,
+        1.0 + _TOLERANCE,
+        _GAP,
+        ratios,
+    )
     return ratios

@@ -15,13 +15,12 @@ from numpy.typing import ArrayLike
 from kinopt_ros.array import Float64
 from kinopt_ros.errors import InvalidRequestError
 from kinopt_ros.trajectory.bounds import upper_bounds
-from kinopt_ros.trajectory.interpolation import ControlPoints, control_points
+from kinopt_ros.trajectory.interpolation import ControlPoints, control_points, rounding
 from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND, JointTrajectory
 
 _STRUCTURE = ("joint names", "array shapes", "finite numbers", "increasing times")
 _MOTION = ("start position", "start velocity", "final velocity")
 _LIMITS = ("position limits", "velocity limits", "acceleration limits", "jerk limits")
-_EPSILON = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
@@ -144,12 +143,12 @@ def verify_trajectory(
     # Numbers near the largest float64 overflow to infinity or NaN here and are then outside every limit.
     with np.errstate(over="ignore", invalid="ignore"):
         control = control_points(trajectory)
-        rounding = _rounding(trajectory, control)
-        granted = rounding[0] + position_tolerance
-        reach = _inwards(control, position_now, lowest, highest, granted, rounding[1], start_outside)
+        noises = rounding(trajectory, control.duration)
+        granted = noises[0] + position_tolerance
+        reach = _inwards(control, position_now, lowest, highest, granted, noises[1], start_outside)
         violations += _outside(trajectory, _LIMITS[0], control.position, *reach, granted)
         curves = (control.velocity, control.acceleration, control.jerk)
-        for name, curve, limit, noise in zip(_LIMITS[1:], curves, derivatives, rounding[1:], strict=True):
+        for name, curve, limit, noise in zip(_LIMITS[1:], curves, derivatives, noises[1:], strict=True):
             granted = noise + np.where(np.isinf(limit), 0.0, limit * relative_tolerance)
             violations += _outside(trajectory, name, curve, -limit, limit, granted)
 
@@ -200,8 +199,9 @@ def _structure(trajectory: JointTrajectory) -> Violation | None:
                 _STRUCTURE[1], f"The {what} array has shape {array.shape}; times and joints need {expected}."
             )
     for what, array in {"time": time, **arrays}.items():
-        bad = np.argwhere(~np.isfinite(array))
-        if bad.size:
+        finite = np.isfinite(array)
+        if not finite.all():
+            bad = np.argwhere(~finite)
             row = int(bad[0, 0])
             joint = names[int(bad[0, 1])] if array.ndim == 2 else None
             value = float(array[tuple(bad[0])])
@@ -252,21 +252,6 @@ def _deviation(
             float(given[i]),
             float(wanted[i]),
         )
-
-
-def _rounding(trajectory: JointTrajectory, control: ControlPoints) -> tuple[Annotated[Float64, "K n"], ...]:
-    """Bound how far the rounding of the waypoints' numbers can move position and its derivatives in a segment.
-
-    Positions are known to half a unit in the last place of the joint's largest; their difference enters the
-    inner control points of velocity, acceleration and jerk with the factors 5/h, 20/h^2 and 120/h^3, doubled
-    here for the arithmetic.
-    """
-    h = control.duration[:, None]
-    position, velocity = (np.abs(array).max(axis=0) for array in (trajectory.position, trajectory.velocity))
-    unit = _EPSILON * (position / h + velocity)
-    rounding = 4.0 * unit * h, 10.0 * unit, 40.0 * unit / h, 240.0 * unit / (h * h)
-    # What overflows is granted nothing.
-    return tuple(np.where(np.isfinite(part), part, 0.0) for part in rounding)
 
 
 def _inwards(

@@ -1,5 +1,6 @@
 """Stops of robots with faults: drives that lag, speed sliders, messages that are lost; `make stops` tries many more."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -677,23 +678,42 @@ def test_a_motion_that_comes_twice_to_its_end_is_done() -> None:
     assert len(world.sent) == 1
 
 
-@pytest.mark.parametrize("judged", [False, True])
-@pytest.mark.parametrize("turn", [1, 2])
-def test_a_motion_that_is_held_where_it_ends_before_its_end_is_no_success(turn: int, judged: bool) -> None:
+def three_times(there: JointTrajectory) -> JointTrajectory:
+    """There and back, three times."""
+    once = joined(there, back(there))
+    return joined(joined(once, once), once)
+
+
+def rests_after_a_pass(there: JointTrajectory) -> JointTrajectory:
+    """Passes its end, turns, rests there, and does all that once more."""
+    half = back(there, 0.5)
+    once = joined(joined(there, half), back(half))
+    return joined(once, half)
+
+
+@pytest.mark.parametrize("from_desired", [False, True])
+@pytest.mark.parametrize("order", ["", "cancel", "unjudged"])
+@pytest.mark.parametrize(("made", "after"), [(three_times, 2), (three_times, 4), (rests_after_a_pass, 2)])
+def test_a_motion_that_is_held_where_it_ends_before_its_end_is_no_success(
+    made: Callable[[JointTrajectory], JointTrajectory], after: int, order: str, from_desired: bool
+) -> None:
     """It was said to be done, and the robot did the rest of it when its slider went up."""
-    world, once = a_world_of_a_loop()
-    motion = joined(joined(once, once), once)
+    world, there = a_world(Plant(from_desired=from_desired))
+    motion = made(there)
     with world.own_time():
         world.pass_ms(50)
-        world.move(motion, judged)
-        world.pass_ms(ms_to_end(world) - (3 - turn) * 1e3 * once.duration)
+        running = world.move(motion, order != "unjudged")
+        world.pass_ms(ms_to_end(world) - 1e3 * (motion.duration - after * there.duration))
         world.wait()
-        world.pass_ms(ms_to_end(world) + 3000)
-        [ended] = world.ended
+        if order == "cancel":
+            world.pass_ms(ms_to_end(world) + 200)
+            world.cancel(running)
+        world.pass_ms(ms_to_end(world) + 8000)  # it might be slow
         world.go_on()
         world.pass_ms(1e3 * motion.duration + 2000)
         told = world.truth()[1]
-    assert ended.code == Status.CONTROL_FAILED, ended
+    [ended] = world.ended
+    assert ended.code == (Status.PREEMPTED if order == "cancel" else Status.CONTROL_FAILED), ended
     assert np.abs(told[-3000:] - motion.position[-1]).max() < 0.02, world.said
 
 
@@ -701,22 +721,22 @@ def test_a_motion_that_is_held_where_it_ends_before_its_end_is_no_success(turn: 
     "plant",
     [
         Plant(drive_lag=0.03, from_desired=False),
+        Plant(drive_lag=0.07),
         Plant(drive_lag=0.03, period=20 * MS),
-        Plant(period=50 * MS),
+        Plant(period=100 * MS),
         Plant(velocities=False),
         Plant(noise=2e-4, velocity_noise=1e-3),
         Plant(speed_scaling=0.95),
     ],
 )
-@pytest.mark.parametrize("passes", [False, True])
-def test_a_motion_that_comes_more_than_once_to_its_end_is_done(passes: bool, plant: Plant) -> None:
-    """It rests there three times, or passes there without a rest."""
-    world, once = a_world_of_a_loop(plant)
-    there = a_world(plant)[1]
-    motion = joined(there, back(there, 0.5)) if passes else joined(joined(once, once), once)
+@pytest.mark.parametrize("made", [three_times, rests_after_a_pass])
+def test_a_motion_that_comes_more_than_once_to_its_end_is_done(
+    made: Callable[[JointTrajectory], JointTrajectory], plant: Plant
+) -> None:
+    world, there = a_world(plant)
     with world.own_time():
         world.pass_ms(50)
-        world.move(motion, judged=True)
+        world.move(made(there), judged=True)
         world.pass_ms(ms_to_end(world) + 3000)
         [ended] = world.ended
     assert ended.code == Status.SUCCESS, ended

@@ -85,10 +85,10 @@ class Session:
             turn, leave = self.commanded.turn + late, self.commanded.leave + late
             self.commanded = replace(self.commanded, start=now, turn=turn, leave=leave)
         step = Step(self.commanded, None, None, 1.0)
-        if wish is not None:
+        if now < self._stops_until + way:
+            step = replace(step, sentence="a stop ends before the robot moves on")
+        elif wish is not None:
             step = servo_step(setup, self.commanded, now, q, wish, self._part, takes, way)
-            if now < self._stops_until and step.motion is not None:
-                step = replace(step, commanded=self.commanded, motion=None)
         if self._foreign and step.motion is None and now < self.commanded.end:
             stop, motion = _stop(setup, self.commanded, now, q, max(LEAD, 2 * takes), way)
             if not is_at_rest_sooner(setup, self.commanded, stop, now) and not _wrong(motion):

@@ -201,7 +201,8 @@ class ServoSetup:
 
 def stops_hard(robot: RobotModel, variables: Sequence[int] | Annotated[Int64, "n"]) -> bool:
     """Check whether stops of some variables slow down as motions may not: what leaves one half way would turn back."""
-    return bool(assumed_jerk(robot)[np.asarray(variables)].any())
+    harder = assumed_jerk(robot) & (robot.limits.acceleration / STOP_RAMP > robot.limits.jerk)
+    return bool(harder[np.asarray(variables, dtype=np.int64)].any())
 
 
 def servo_setup(

@@ -47,7 +47,7 @@ def quickest_stop(
     inside: bool = True,
     way: int = 0,
 ) -> tuple[Commanded, VerifiedMotion]:
-    """Plan and check a motion to rest, as fast as the robot's own limits allow, without scaling.
+    """Plan and check a motion to rest, as fast as ``setup.stopping`` allows: the robot's own limits, without scaling.
 
     Each joint brakes where it goes; if one would go on through where the motion leads, the stop is made along the
     motion.

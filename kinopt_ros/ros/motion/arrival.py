@@ -52,6 +52,12 @@ def missed(one: Published, joints: Collection[str], state: RobotState, tolerance
 
 def off_end(one: Published, state: RobotState) -> Annotated[Float64, "n"]:
     """Return how far the joints of a motion are measured from where it ends, rad or m; those of end effectors may be
+    anywhere."""
+    return off_end_of(one, state.q[variables_of(one.robot, [one])])
+
+
+def off_end_of(one: Published, position: Annotated[Float64, "... n"]) -> Annotated[Float64, "... n"]:
+    """Return how far positions of a motion's joints are from where it ends, rad or m; those of end effectors may be
     anywhere.
 
     Drivers may leave out whole turns; of a motion by a turn or more its begin could be its end then.
@@ -61,7 +67,7 @@ def off_end(one: Published, state: RobotState) -> Annotated[Float64, "n"]:
         np.abs(end - begin) < 2.0 * np.pi - 2.0 * AWAY
     )
     grips = _grips(one.robot)
-    off = apart(state.q[variables_of(one.robot, [one])] - end, turns)
+    off = apart(position - end, turns)
     return np.where([name in grips for name in one.message.joint_names], 0.0, off)
 
 

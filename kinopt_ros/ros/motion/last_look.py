@@ -85,7 +85,7 @@ class PlannedFor:
     Who sends such motions watches the robot follow, and makes another one rather than to have this one checked
     again."""
     stops: bool = False
-    """Whether it is the stop of that one."""
+    """Whether the motion is the stop of one of this node."""
 
 
 class LastLook:
@@ -337,8 +337,8 @@ def check_is_at_rest(robot: RobotModel, measured: RobotState, variables: Sequenc
     if excess.size and not excess.max() <= 0.0:
         k = int(np.argmax(excess))
         raise MovingError(
-            f"{robot.variable_names[index[k]]!r} moves at a velocity of {velocity[k]:.3g}, and not by "
-            f"a motion of this node; up to {allowed[k]:.3g} counts as at rest. Wait until the robot stands"
+            f"{robot.variable_names[index[k]]!r} moves at a velocity of {velocity[k]:.3g}, and not by a motion of this "
+            f"node that may be left; up to {allowed[k]:.3g} counts as at rest. Wait until the robot stands"
         )
 
 

@@ -28,6 +28,7 @@ from kinopt_ros.ros.motion.drives import (
     time_in,
 )
 from kinopt_ros.ros.motion.slider import pace_of
+from kinopt_ros.ros.motion.visits import Visits
 from kinopt_ros.ros.robot.joint_states import RobotState
 from kinopt_ros.ros.robot.parameters import MOST_DELAY, START_DELAY
 from kinopt_ros.ros.robot.publisher_clock import EARLIEST, LATEST
@@ -37,7 +38,9 @@ from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND, Joint
 EARLIEST_AT_ONCE = -0.02
 """As EARLIEST, for what is sent a few ms before it leaves another motion: servo's motions and brakes."""
 LATEST_BEGIN, LOOK_EVERY = 500_000_000, 2_500_000
-"""How far a controller may be behind a motion, ns, and the time between two looks at where it is."""
+"""How far a controller may be behind a motion, ns, and the time between two places of it that are compared."""
+LOOK_SECONDS = 5e-3
+"""Time between two looks of whoever watches a motion that runs, s."""
 _DRIVE = 15_000_000
 """How far behind its motion a robot is by its drives in any case, ns."""
 _SLOWER = 0.93
@@ -79,9 +82,7 @@ class Progress:
 
     left: bool = False
     """Whether its joints were seen elsewhere than where it ends."""
-    elsewhere: bool = False
-    """Whether they were since they were last seen where it ends."""
-    visits: int = 0
+    visits: Visits = field(default_factory=Visits)
     """How often they were seen to come from elsewhere to where it ends."""
     arrived: Annotated[Float64, "n"] | None = None
     """Where they were seen to be when it was over: at its end, fingers anywhere but where it begins."""

@@ -6,6 +6,7 @@ Some controllers slow motions down, or begin later. What waits may go on later, 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated
 
 import numpy as np
@@ -16,8 +17,8 @@ from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.motion.arrival import TOLERANCE, check_at_end, off_end
 from kinopt_ros.ros.motion.beside import is_at_begin, is_at_end, is_left_in, pace_until, variables_of
 from kinopt_ros.ros.motion.last_look import AWAY
-from kinopt_ros.ros.motion.published import Published
-from kinopt_ros.ros.motion.returning import look, may_be_to_come, passes_end, rests_to_come
+from kinopt_ros.ros.motion.published import LOOK_SECONDS, Published
+from kinopt_ros.ros.motion.returning import look, may_be_to_come, passes_end, times_at_end
 from kinopt_ros.ros.robot.joint_states import RobotState
 
 MOVED, LAG_SECONDS, THERE_SECONDS, STILL = 1e-3, 0.5, 0.1, 5e-3
@@ -25,8 +26,8 @@ MOVED, LAG_SECONDS, THERE_SECONDS, STILL = 1e-3, 0.5, 0.1, 5e-3
 the motion to go on. Where it ends, within how many seconds, and from which velocity on, rad/s or m/s."""
 SLOWEST = 0.05
 """Share of its pace from which on a motion counts as slowed down, not as stopped."""
-ARRIVES_SECONDS, LOOK_SECONDS = 1.0, 5e-3
-"""Longest time that somebody waits for the robot to be where a motion ends, and between two looks, s."""
+ARRIVES_SECONDS = 1.0
+"""Longest time that somebody waits for the robot to be where a motion ends, s."""
 
 
 @dataclass
@@ -84,7 +85,7 @@ class PublishedEnd:
         running, state = self._running, self._state()
         return (
             may_be_to_come(running, state, self._context.now())
-            or rests_to_come(running) > 0
+            or self._comes_again()
             or is_left_in(running, state)
         )
 
@@ -115,7 +116,7 @@ class PublishedEnd:
         if off <= AWAY and not may_be_to_come(running, state, self._context.now()):
             self._arrive()
         if off <= self._context.parameter(TOLERANCE):
-            left = running.progress.visits > 0 and rests_to_come(running) > 0
+            left = running.progress.visits.count > 0 and self._comes_again()
         else:
             left = is_left_in(running, state, begun=True)
         if not left:
@@ -133,12 +134,20 @@ class PublishedEnd:
             raise StartStateError(
                 "the motion ends where it begins, and nobody has seen the robot leave that place"
             )
-        to_come, seen = rests_to_come(self._running), self._running.progress.visits
-        if to_come:
+        if self._comes_again():
             raise StartStateError(
-                f"the motion comes to rest where it ends {seen + to_come} times, and the robot was seen to come there "
-                f"{seen} times"
+                f"the motion comes to where it ends {self._times_at_end} times, and the robot was seen to come there "
+                f"{self._running.progress.visits.count} times"
             )
+
+    @cached_property
+    def _times_at_end(self) -> int:
+        return times_at_end(self._running)
+
+    def _comes_again(self) -> bool:
+        """Check whether joints that are where the motion ends were seen to come there less often than it does, and that
+        is more than once."""
+        return self._times_at_end > max(self._running.progress.visits.count, 1)
 
     def _arrive(self) -> None:
         """Take notice that joints are where their motion ends. Fingers may have done nothing yet, and of a motion that

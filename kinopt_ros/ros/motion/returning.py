@@ -3,15 +3,14 @@
 Joints that are there may be anywhere in such a motion: only what was seen of their way says where.
 """
 
-from typing import Annotated
-
 import numpy as np
 
-from kinopt_ros.array import Float64
 from kinopt_ros.planning.servo.session import LAG
 from kinopt_ros.robot.turns import apart, continuous_joints
+from kinopt_ros.ros.motion.arrival import off_end, off_end_of
 from kinopt_ros.ros.motion.beside import MOST_POINTS, OFF, STEP, is_at_end, variables_of
 from kinopt_ros.ros.motion.published import Published
+from kinopt_ros.ros.motion.visits import Visits
 from kinopt_ros.ros.robot.joint_states import RobotState
 from kinopt_ros.trajectory.instants import instants
 from kinopt_ros.trajectory.interpolation import evaluate
@@ -20,18 +19,19 @@ from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND
 LEAVES, SEEN = 0.04, 0.03
 """How far from its end a motion leads to be elsewhere, and how far from there joints are seen to be elsewhere: they may
 stand beside it by OFF, and be measured with noise; rad or m."""
-RESTS = 0.1
-"""Velocity up to which a motion rests where it ends, rad/s or m/s: slow enough for joints to be seen there."""
+_TIMES, _TIMES_SEEN = 5.0, 3.0
+"""How many times farther from its end than before a motion leads to be elsewhere, and joints are seen to be."""
+_NEAR_SEEN = 0.015
+"""Distance from the end at which joints are seen to be there in any case, rad or m."""
 
 
 def look(one: Published, state: RobotState) -> None:
-    """Take notice of whether joints are elsewhere than where their motion ends, or have come there."""
+    """Take notice of whether joints are where their motion ends, or elsewhere."""
+    if not state.known[variables_of(one.robot, [one])].all():
+        return
     progress = one.progress
-    if not is_at_end(one, state, SEEN):
-        progress.left = progress.elsewhere = True
-    elif progress.elsewhere and is_at_end(one, state):
-        progress.elsewhere = False
-        progress.visits += 1
+    progress.left = progress.left or not is_at_end(one, state, SEEN)
+    progress.visits.take(float(off_end(one, state).max()), _TIMES_SEEN, _NEAR_SEEN, SEEN)
 
 
 def may_be_to_come(one: Published, state: RobotState, now: int) -> bool:
@@ -50,31 +50,29 @@ def may_be_to_come(one: Published, state: RobotState, now: int) -> bool:
     return by_then and is_at_end(one, state)
 
 
+def waits_at_its_end(one: Published, state: RobotState, now: int) -> bool:
+    """Check whether a published motion may go on though its joints are where it ends, and it should be over; ``now``:
+    ns of the node's clock."""
+    passes = one.execution is None and now >= one.end and passes_end(one)
+    return may_be_to_come(one, state, now) or (passes and is_at_end(one, state))
+
+
 def passes_end(one: Published) -> bool:
     """Check whether a motion comes to where it ends before that, from elsewhere: joints that stand there may go on."""
-    return _times_at_end(one, one.motion.position) > 1
-
-
-def rests_to_come(one: Published) -> int:
-    """Return how often a motion that comes to rest where it ends more than once will still do so, by how often joints
-    were seen to come there; 0 for others. What only passes there may not be seen, but counts if it was."""
-    motion = one.motion
-    position, velocity, _ = evaluate(motion, instants(motion, STEP, MOST_POINTS))
-    rests = _times_at_end(one, position, np.abs(velocity).max(axis=1))
-    return max(rests - one.progress.visits, 0) if rests > 1 else 0
-
-
-def _times_at_end(
-    one: Published,
-    position: Annotated[Float64, "T n"],
-    speed: Annotated[Float64, "T"] | None = None,
-) -> int:
-    """Return how often positions come from elsewhere to where a motion ends; where speeds are given (rad/s or m/s),
-    and rest there."""
+    positions = one.motion.position
     turns = continuous_joints(one.robot, one.message.joint_names)
-    off = apart(position - one.motion.position[-1], turns).max(axis=1)
-    there = off <= OFF
-    if speed is not None:
-        there &= speed <= RESTS
-    there = there[there | (off > LEAVES)]
-    return int(np.sum(there[1:] & ~there[:-1]))
+    off = apart(positions - positions[-1], turns).max(axis=1)
+    near = (off <= OFF)[(off <= OFF) | (off > LEAVES)]
+    return int(np.sum(near[1:] & ~near[:-1])) > 1
+
+
+def times_at_end(one: Published) -> int:
+    """Count how often a motion comes from elsewhere to where it ends: once, or more often."""
+    position, _, _ = evaluate(one.motion, instants(one.motion, STEP, MOST_POINTS))
+    off = off_end_of(one, position).max(axis=1)
+    rises = np.diff(off) > 0.0
+    turns = np.flatnonzero(rises[1:] != rises[:-1]) + 1
+    visits = Visits()
+    for distance in (off[0], *off[turns], off[-1]):
+        visits.take(float(distance), _TIMES, OFF, LEAVES)
+    return visits.count

@@ -39,9 +39,9 @@ from kinopt_ros.ros.motion.in_the_way import InTheWay
 from kinopt_ros.ros.motion.last_look import PlannedFor, stands
 from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.motion.own_pace import check_own_pace, in_time, kept_joints, of_joints
-from kinopt_ros.ros.motion.published import Execution, Published, lead_to
+from kinopt_ros.ros.motion.published import LOOK_SECONDS, Execution, Published, lead_to
 from kinopt_ros.ros.motion.published_end import PublishedEnd
-from kinopt_ros.ros.motion.returning import may_be_to_come
+from kinopt_ros.ros.motion.returning import waits_at_its_end
 from kinopt_ros.ros.motion.rights import Claim, agreed_by_all
 from kinopt_ros.ros.motion.stop_watch import WATCHED_AT_THE_END, Stopped, StopWatch
 from kinopt_ros.ros.motion.stops_in_time import is_in_time, may_be_sent, stop_in_time, stop_message
@@ -52,8 +52,6 @@ from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND
 
 REST_SECONDS = 2.0
 """Longest time that a motion waits until the one before has ended and the robot stands, s."""
-LOOK_SECONDS = 5e-3
-"""Time between two looks at a motion that runs, s."""
 LONGER, SETTLE_SECONDS = 1.2, 1.0
 """A motion may take so many times as long as it says, and so many seconds more, until it is stopped."""
 OWN_PACE_SECONDS = 5.0
@@ -433,7 +431,7 @@ class MotionRun:
         heard = was_heard(context, setup, state, published, now)
         if not (heard and is_in_time(context, setup, state, running, now)):
             return None
-        if may_be_to_come(running, state, now):
+        if waits_at_its_end(running, state, now):
             return None
         if now >= published.end:
             return TrajectoryMessage()

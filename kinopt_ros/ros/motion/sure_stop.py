@@ -14,13 +14,11 @@ from kinopt_ros.ros.motion.controllers import SeveralExecutions
 from kinopt_ros.ros.motion.output import from_anywhere
 from kinopt_ros.ros.motion.own_pace import of_joints
 from kinopt_ros.ros.motion.paces import Paces
-from kinopt_ros.ros.motion.published import Published
+from kinopt_ros.ros.motion.published import LOOK_SECONDS, Published
 
 STOPS_SECONDS, WATCHED_SECONDS = 0.2, 2.2
 """Time until a controller has to have said that it stops, else it is sent a brake, and for how long it is looked at,
 s."""
-LOOK_SECONDS = 5e-3
-"""Time between two looks, s."""
 
 
 def brake_unless_it_stops(

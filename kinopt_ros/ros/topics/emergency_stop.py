@@ -13,7 +13,7 @@ from kinopt_ros.planning.servo.setup import PATIENCE, ServoSetup, servo_setup
 from kinopt_ros.planning.servo.stop import is_at_rest_sooner
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import sentence_of, trajectory_message
-from kinopt_ros.ros.motion.beside import is_at_end, is_left_in, stays_arrived
+from kinopt_ros.ros.motion.beside import is_left_in, stays_arrived
 from kinopt_ros.ros.motion.brakes import (
     UNSURE,
     brake_as_measured,
@@ -31,7 +31,7 @@ from kinopt_ros.ros.motion.lost import slows_down_in
 from kinopt_ros.ros.motion.made_soon import made_soon
 from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.motion.published import Published
-from kinopt_ros.ros.motion.returning import may_be_to_come, passes_end
+from kinopt_ros.ros.motion.returning import waits_at_its_end
 from kinopt_ros.ros.motion.rights import Stop
 from kinopt_ros.ros.motion.stop_watch import WATCHED, Stopped, StopWatch
 from kinopt_ros.ros.motion.stops_in_time import is_in_time, may_be_sent, stop_in_time, stop_message
@@ -202,17 +202,12 @@ class EmergencyStop:
         without a stamp, is up to the controller."""
         if not was_heard(self._context, setup, state, published, now):
             return False  # what was commanded is known
-        if self._may_go_on(one, state, now):
+        if waits_at_its_end(one, state, now):
             return True
         if one.brakes:
             tolerance = self._context.parameter("servo.tracking_tolerance")
             return not slows_down_in(published, setup, state, now, tolerance)
         return not (one.stamped and is_in_time(self._context, setup, state, one, now))
-
-    def _may_go_on(self, one: Published, state: RobotState, now: int) -> bool:
-        """Check whether a published motion may go on though its joints are where it ends."""
-        passes = one.execution is None and now >= one.end and passes_end(one)
-        return may_be_to_come(one, state, now) or (passes and is_at_end(one, state))
 
     def _brake_as_measured(
         self,
@@ -246,7 +241,7 @@ class EmergencyStop:
         state, now = self._context.joint_states.of(setup.robot).later(ahead), self._now() + ahead
         heard = is_heard(self._context, setup, state)
         over = now >= published.end and stands(setup, state)
-        if heard and over and not (is_left_in(one, state) or self._may_go_on(one, state, now)):
+        if heard and over and not (is_left_in(one, state) or waits_at_its_end(one, state, now)):
             return None
         if heard and (over or freshly_stands(setup, state, now) or is_stuck(setup, published, state, now)):
             brake = brake_where_it_stands(setup, published, state, now)

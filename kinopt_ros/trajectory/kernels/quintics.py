@@ -8,7 +8,7 @@ from kinopt_ros.numba_cache import njit
 
 @njit(**OUTER)
 def fit_quintics(s, p, ends, clamped, out):
-    """Coefficients (K, n, 6) of the C4 quintic spline through p (K + 1, n) at s: the interpolating curve with the least
+    """Coefficients (K, 6, n) of the C4 quintic spline through p (K + 1, n) at s: the interpolating curve with the least
     integral of the squared third derivative. First and second derivative at an end are ``ends`` (2, 2, n) where it is
     ``clamped`` (2,).
 
@@ -81,23 +81,23 @@ def fit_quintics(s, p, ends, clamped, out):
             step = p[i + 1, j] - p[i, j]
             m0, m1 = right[i, 0, j] * h, right[i + 1, 0, j] * h
             k0, k1 = right[i, 1, j] * h * h, right[i + 1, 1, j] * h * h
-            out[i, j, 0] = p[i, j]
-            out[i, j, 1] = right[i, 0, j]
-            out[i, j, 2] = right[i, 1, j] / 2.0
-            out[i, j, 3] = (20.0 * step - 8.0 * m1 - 12.0 * m0 - 3.0 * k0 + k1) / (2.0 * h**3)
-            out[i, j, 4] = (-30.0 * step + 14.0 * m1 + 16.0 * m0 + 3.0 * k0 - 2.0 * k1) / (2.0 * h**4)
-            out[i, j, 5] = (12.0 * step - 6.0 * (m0 + m1) - k0 + k1) / (2.0 * h**5)
+            out[i, 0, j] = p[i, j]
+            out[i, 1, j] = right[i, 0, j]
+            out[i, 2, j] = right[i, 1, j] / 2.0
+            out[i, 3, j] = (20.0 * step - 8.0 * m1 - 12.0 * m0 - 3.0 * k0 + k1) / (2.0 * h**3)
+            out[i, 4, j] = (-30.0 * step + 14.0 * m1 + 16.0 * m0 + 3.0 * k0 - 2.0 * k1) / (2.0 * h**4)
+            out[i, 5, j] = (12.0 * step - 6.0 * (m0 + m1) - k0 + k1) / (2.0 * h**5)
 
 
 @njit(**OUTER)
 def path_derivatives(breaks, pieces, at, out):
-    """Compute position and the first four derivatives (M, 5, n) of piecewise polynomials, pieces (K, n, d), at M
+    """Compute position and the first four derivatives (M, 5, n) of piecewise polynomials, pieces (K, d, n), at M
     parameters.
 
     Parameters outside go on with the first or last polynomial.
     """
     last = pieces.shape[0] - 1
-    n, order = pieces.shape[1], pieces.shape[2]
+    order, n = pieces.shape[1], pieces.shape[2]
     k = 0
     for i in range(at.size):
         x = at[i]
@@ -106,6 +106,16 @@ def path_derivatives(breaks, pieces, at, out):
         while k > 0 and x < breaks[k]:
             k -= 1
         x -= breaks[k]
+        if order == 6:  # written out, so that several joints at a time are a vector of the processor
+            for j in range(n):
+                c0, c1, c2 = pieces[k, 0, j], pieces[k, 1, j], pieces[k, 2, j]
+                c3, c4, c5 = pieces[k, 3, j], pieces[k, 4, j], pieces[k, 5, j]
+                out[i, 0, j] = ((((c5 * x + c4) * x + c3) * x + c2) * x + c1) * x + c0
+                out[i, 1, j] = (((5.0 * c5 * x + 4.0 * c4) * x + 3.0 * c3) * x + 2.0 * c2) * x + c1
+                out[i, 2, j] = ((20.0 * c5 * x + 12.0 * c4) * x + 6.0 * c3) * x + 2.0 * c2
+                out[i, 3, j] = (60.0 * c5 * x + 24.0 * c4) * x + 6.0 * c3
+                out[i, 4, j] = 120.0 * c5 * x + 24.0 * c4
+            continue
         for j in range(n):
             p0 = p1 = p2 = p3 = p4 = 0.0
             for d in range(order - 1, -1, -1):
@@ -113,7 +123,7 @@ def path_derivatives(breaks, pieces, at, out):
                 p3 = p3 * x + p2
                 p2 = p2 * x + p1
                 p1 = p1 * x + p0
-                p0 = p0 * x + pieces[k, j, d]
+                p0 = p0 * x + pieces[k, d, j]
             out[i, 0, j] = p0
             out[i, 1, j] = p1
             out[i, 2, j] = 2.0 * p2

@@ -111,28 +111,29 @@ def _newton_step(
         border[i] = step[i] = 0.0
     step[size] = 0.0
     corner0 = corner1 = 0.0
-    y = np.zeros(5)
-    m = np.zeros((5, 4))
-    h5, g5, b5 = np.zeros((5, 5)), np.zeros(5), np.zeros(5)
-    product = np.zeros((5, 4))
     for i in range(cells):
+        m31, m32 = in_cell[i, 0, 1], in_cell[i, 0, 2]
+        m40, m41, m42, m43 = in_cell[i, 1, 0], in_cell[i, 1, 1], in_cell[i, 1, 2], in_cell[i, 1, 3]
+        c0, c1, c2, c3 = e * base[i], e * base[i + 1], e * base[i + 2], e * base[i + 3]
+        y3, y4 = m31 * c1 + m32 * c2, m40 * c0 + m41 * c1 + m42 * c2 + m43 * c3
         for end in range(2):
-            q = path[i + end]
+            q, knot = path[i + end], at_knot[i + end]
             s1, s2, d, u = state[i + end, 1], state[i + end, 2], slope[i], jerk[i]
-            for a in range(3):
-                m[a, 0] = m[a, 3] = 0.0
-            for b in range(3):
-                for a in range(3):
-                    m[a, b + end] = at_knot[i + end, a, b]
-            for b in range(4):
-                m[3, b], m[4, b] = in_cell[i, 0, b], in_cell[i, 1, b]
-            for a in range(5):
-                y[a] = 0.0
-                for b in range(4):
-                    y[a] += m[a, b] * base[i + b] * e
-            y0, y1, y2, y3, y4 = y[0], y[1], y[2], y[3], y[4]
-            g0 = g1 = g2 = g3 = g4 = b0 = b1 = b2 = b3 = b4 = 0.0
-            h00 = h10 = h11 = h20 = h21 = h22 = h30 = h33 = h40 = h41 = h42 = h44 = 0.0
+            # mab: derivative by c[i + b] of s (a = 0), of its first two derivatives at this end, of the cell's slope
+            # (3) and of its jerk (4).
+            if end == 0:
+                m00, m01, m02, m03 = knot[0, 0], knot[0, 1], knot[0, 2], 0.0
+                m10, m11, m12, m13 = knot[1, 0], knot[1, 1], knot[1, 2], 0.0
+                m20, m21, m22, m23 = knot[2, 0], knot[2, 1], knot[2, 2], 0.0
+            else:
+                m00, m01, m02, m03 = 0.0, knot[0, 0], knot[0, 1], knot[0, 2]
+                m10, m11, m12, m13 = 0.0, knot[1, 0], knot[1, 1], knot[1, 2]
+                m20, m21, m22, m23 = 0.0, knot[2, 0], knot[2, 1], knot[2, 2]
+            y0 = m00 * c0 + m01 * c1 + m02 * c2 + m03 * c3
+            y1 = m10 * c0 + m11 * c1 + m12 * c2 + m13 * c3
+            y2 = m20 * c0 + m21 * c1 + m22 * c2 + m23 * c3
+            g0 = g1 = g2 = g3 = b0 = b1 = b2 = b3 = 0.0
+            h00 = h10 = h11 = h20 = h21 = h22 = h30 = h31 = h32 = h33 = 0.0
             f = e3 / share[i, 2]
             for j in range(n):
                 w = f * inverse[2, j]
@@ -141,26 +142,25 @@ def _newton_step(
                 d0 = q2 * u + s1 * (3.0 * q3 * s2 + q4 * s1 * s1)
                 d1 = 3.0 * (q2 * s2 + q3 * s1 * s1)
                 d2 = 3.0 * q2 * s1
-                d4 = q1
                 # Derivative by lam: the row is exp(-3 lam) times a function of c, of which a part, ``base``, goes with
                 # exp(lam). With that part goes the second derivative, where it is positive.
-                dl = d0 * y0 + d1 * y1 + d2 * y2 + d4 * y4 - 3.0 * r
+                dl = d0 * y0 + d1 * y1 + d2 * y2 + q1 * y4 - 3.0 * r
                 room = 1.0 / (1.0 - r * r)
                 first = 2.0 * r * room
                 second = 2.0 * (1.0 + r * r) * room * room
-                g0, g1, g2, g4 = g0 + first * d0, g1 + first * d1, g2 + first * d2, g4 + first * d4
                 corner1 += first * dl
                 corner0 += second * dl * dl + max(-first * (6.0 * r + 5.0 * dl), 0.0)
                 dl *= second
-                b0, b1, b2, b4 = b0 + dl * d0, b1 + dl * d1, b2 + dl * d2, b4 + dl * d4
-                h00, h11, h22, h44 = (
-                    h00 + second * d0 * d0,
-                    h11 + second * d1 * d1,
-                    h22 + second * d2 * d2,
-                    h44 + second * d4 * d4,
-                )
-                h10, h20, h21 = h10 + second * d1 * d0, h20 + second * d2 * d0, h21 + second * d2 * d1
-                h40, h41, h42 = h40 + second * d4 * d0, h41 + second * d4 * d1, h42 + second * d4 * d2
+                a0 = d0 * m00 + d1 * m10 + d2 * m20 + q1 * m40
+                a1 = d0 * m01 + d1 * m11 + d2 * m21 + q1 * m41
+                a2 = d0 * m02 + d1 * m12 + d2 * m22 + q1 * m42
+                a3 = d0 * m03 + d1 * m13 + d2 * m23 + q1 * m43
+                g0, g1, g2, g3 = g0 + first * a0, g1 + first * a1, g2 + first * a2, g3 + first * a3
+                b0, b1, b2, b3 = b0 + dl * a0, b1 + dl * a1, b2 + dl * a2, b3 + dl * a3
+                z1, z2, z3 = second * a1, second * a2, second * a3
+                h00, h10, h11 = h00 + second * a0 * a0, h10 + z1 * a0, h11 + z1 * a1
+                h20, h21, h22 = h20 + z2 * a0, h21 + z2 * a1, h22 + z2 * a2
+                h30, h31, h32, h33 = h30 + z3 * a0, h31 + z3 * a1, h32 + z3 * a2, h33 + z3 * a3
             if i > 0 or end > 0:
                 f = e1 / share[i, 0]
                 for j in range(n):
@@ -172,12 +172,16 @@ def _newton_step(
                     room = 1.0 / (1.0 - r * r)
                     first = 2.0 * r * room
                     second = 2.0 * (1.0 + r * r) * room * room
-                    g0, g3 = g0 + first * d0, g3 + first * d3
                     corner1 += first * dl
                     corner0 += second * dl * dl + max(-first * dl, 0.0)
                     dl *= second
-                    b0, b3 = b0 + dl * d0, b3 + dl * d3
-                    h00, h30, h33 = h00 + second * d0 * d0, h30 + second * d3 * d0, h33 + second * d3 * d3
+                    a0, a1, a2, a3 = d0 * m00, d0 * m01 + d3 * m31, d0 * m02 + d3 * m32, d0 * m03
+                    g0, g1, g2, g3 = g0 + first * a0, g1 + first * a1, g2 + first * a2, g3 + first * a3
+                    b0, b1, b2, b3 = b0 + dl * a0, b1 + dl * a1, b2 + dl * a2, b3 + dl * a3
+                    z1, z2, z3 = second * a1, second * a2, second * a3
+                    h00, h10, h11 = h00 + second * a0 * a0, h10 + z1 * a0, h11 + z1 * a1
+                    h20, h21, h22 = h20 + z2 * a0, h21 + z2 * a1, h22 + z2 * a2
+                    h30, h31, h32, h33 = h30 + z3 * a0, h31 + z3 * a1, h32 + z3 * a2, h33 + z3 * a3
             if i > 0 and end == 0:
                 f = e2 / share[i, 1]
                 for j in range(n):
@@ -190,33 +194,35 @@ def _newton_step(
                     room = 1.0 / (1.0 - r * r)
                     first = 2.0 * r * room
                     second = 2.0 * (1.0 + r * r) * room * room
-                    g0, g1, g2 = g0 + first * d0, g1 + first * d1, g2 + first * d2
                     corner1 += first * dl
                     corner0 += second * dl * dl + max(-first * (2.0 * r + 3.0 * dl), 0.0)
                     dl *= second
-                    b0, b1, b2 = b0 + dl * d0, b1 + dl * d1, b2 + dl * d2
-                    h00, h11, h22 = h00 + second * d0 * d0, h11 + second * d1 * d1, h22 + second * d2 * d2
-                    h10, h20, h21 = h10 + second * d1 * d0, h20 + second * d2 * d0, h21 + second * d2 * d1
-            g5[0], g5[1], g5[2], g5[3], g5[4] = g0, g1, g2, g3, g4
-            b5[0], b5[1], b5[2], b5[3], b5[4] = b0, b1, b2, b3, b4
-            h5[0, 0], h5[1, 1], h5[2, 2], h5[3, 3], h5[4, 4] = h00, h11, h22, h33, h44
-            h5[1, 0], h5[2, 0], h5[2, 1], h5[3, 0] = h10, h20, h21, h30
-            h5[4, 0], h5[4, 1], h5[4, 2] = h40, h41, h42
-            for a in range(5):
-                for b in range(a):
-                    h5[b, a] = h5[a, b]
-            for a in range(5):
-                for b in range(4):
-                    product[a, b] = 0.0
-                    for k in range(5):
-                        product[a, b] += h5[a, k] * m[k, b]
-            for b in range(4):
-                for a in range(5):
-                    step[i + b] -= m[a, b] * g5[a]
-                    border[i + b] += m[a, b] * b5[a]
-                for k in range(b + 1):
-                    for a in range(5):
-                        band[i + b, b - k] += m[a, b] * product[a, k]
+                    a0 = d0 * m00 + d1 * m10 + d2 * m20
+                    a1 = d0 * m01 + d1 * m11 + d2 * m21
+                    a2 = d0 * m02 + d1 * m12 + d2 * m22
+                    z1, z2 = second * a1, second * a2
+                    g0, g1, g2 = g0 + first * a0, g1 + first * a1, g2 + first * a2
+                    b0, b1, b2 = b0 + dl * a0, b1 + dl * a1, b2 + dl * a2
+                    h00, h10, h11 = h00 + second * a0 * a0, h10 + z1 * a0, h11 + z1 * a1
+                    h20, h21, h22 = h20 + z2 * a0, h21 + z2 * a1, h22 + z2 * a2
+            step[i] -= g0
+            step[i + 1] -= g1
+            step[i + 2] -= g2
+            step[i + 3] -= g3
+            border[i] += b0
+            border[i + 1] += b1
+            border[i + 2] += b2
+            border[i + 3] += b3
+            band[i, 0] += h00
+            band[i + 1, 1] += h10
+            band[i + 1, 0] += h11
+            band[i + 2, 2] += h20
+            band[i + 2, 1] += h21
+            band[i + 2, 0] += h22
+            band[i + 3, 3] += h30
+            band[i + 3, 2] += h31
+            band[i + 3, 1] += h32
+            band[i + 3, 0] += h33
     # Fixed control points take no part.
     for i in range(size):
         if i < 3 or i >= size - 3:
@@ -286,7 +292,7 @@ def speed_up(
     anywhere: what is outside of the limits gets wider ones, which are narrowed as the motion comes within them. Changes
     ``c``; returns lam, the largest ratio to a limit (below 1: success), and the number of steps.
     """
-    cells, n = in_cell.shape[0], pieces.shape[1]
+    cells, n = in_cell.shape[0], pieces.shape[2]
     size = c.size
     state, path = np.empty((cells + 1, 3)), np.empty((cells + 1, 5, n))
     slope, jerk = np.empty(cells), np.empty(cells)

@@ -23,11 +23,11 @@ def assert_continuous(curve: Curve, orders: int) -> None:
     widths = np.diff(curve.breaks)
     for k, width in enumerate(widths[:-1]):
         for order in range(orders + 1):
-            before = np.array([np.polynomial.polynomial.polyder(row, order) for row in curve.pieces[k]])
+            before = np.array([np.polynomial.polynomial.polyder(row, order) for row in curve.pieces[k].T])
             end = [np.polynomial.polynomial.polyval(width, row) for row in before]
-            after = [np.polynomial.polynomial.polyder(row, order)[0] for row in curve.pieces[k + 1]]
+            after = [np.polynomial.polynomial.polyder(row, order)[0] for row in curve.pieces[k + 1].T]
             size = sum(np.abs(row) * width**i for i, row in enumerate(before.T)).max() + np.abs(after).max()
-            rounding = 1e-12 * np.abs(curve.pieces[k : k + 2, :, 0]).max() / widths[k : k + 2].min() ** order
+            rounding = 1e-12 * np.abs(curve.pieces[k : k + 2, 0]).max() / widths[k : k + 2].min() ** order
             np.testing.assert_allclose(end, after, atol=1e-9 * size + rounding, err_msg=f"{k} {order}")
 
 
