@@ -14,6 +14,7 @@ from kinopt_ros.planning.servo.stop import leads_beyond, only_slows, quickest_st
 from kinopt_ros.planning.servo.velocity import Wanted
 from kinopt_ros.robot.limits import apply_joint_limits
 from kinopt_ros.robot.sources import load_robot
+from kinopt_ros.status import Status
 from kinopt_ros.trajectory.interpolation import evaluate
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
 
@@ -82,6 +83,7 @@ def test_servo_does_not_turn_back_as_it_leaves_a_stop(after: int) -> None:
         )
         if now >= session.begins:
             session.accept(setup, step)
+            assert step.status is Status.SUCCESS, step.sentence
         velocity = session.commanded.at(now + setup.period).velocity
         slowest = min(slowest, float(velocity[0]))
         moves = bool(velocity[1] > 0.01)
