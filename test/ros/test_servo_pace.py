@@ -13,6 +13,7 @@ from support.looks import Trusting
 from support.servo_runs import STARTS
 
 from kinopt_ros.planning.servo.session import Session
+from kinopt_ros.planning.servo.stop import LEAD
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.robot.joint_states import JointStates
@@ -87,3 +88,30 @@ def test_motions_that_always_come_too_late_are_not_sent_and_that_is_said(
     assert "too late" in said[0]
     assert "servo.period" in said[0]
     assert not sent
+
+
+def test_a_brake_that_comes_too_late_is_made_again_to_begin_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each period made one that was to begin in 10 ms, which none did on a busy machine: the robot went on into what
+    had come in its way."""
+    passed, asked = [0], list[int]()
+
+    class Slow:
+        """Takes 40 ms for a brake."""
+
+        def advance(self, setup: Any, now: int, q: Any, wish: Any, takes: int, way: int) -> Any:
+            asked.append(now)
+            passed[0] += 40_000_000
+            leave = now + max(LEAD, 2 * takes) + way
+            return SimpleNamespace(brakes=True, motion=object(), commanded=SimpleNamespace(leave=leave))
+
+    clock = SimpleNamespace(monotonic=lambda: passed[0] / 1e9)
+    monkeypatch.setattr("kinopt_ros.ros.topics.servo.time", clock)
+    quiet = SimpleNamespace(get_logger=lambda: None)
+    context: Any = SimpleNamespace(node=quiet, now=lambda: passed[0])
+    servo = ServoTopic.__new__(ServoTopic)
+    servo._context, servo._takes = context, 3_000_000
+    setup: Any = SimpleNamespace(period=20_000_000)
+    state: Any = SimpleNamespace(q=None)
+    step, _ = servo._advance(Slow(), setup, state, 0, None, 5_000_000)  # type: ignore[arg-type]
+    assert passed[0] + 5_000_000 < step.commanded.leave
+    assert asked == [0, 40_000_000]

@@ -678,6 +678,37 @@ def test_a_motion_that_comes_twice_to_its_end_is_done() -> None:
     assert len(world.sent) == 1
 
 
+def test_the_stop_of_a_marker_that_is_lost_is_published_again() -> None:
+    """Nobody looked whether the robot stood, as motions are allowed again at once."""
+    world, motion = a_world(Plant(speed_scaling=0.5, loses_brakes=1))
+    with world.own_time():
+        world.pass_ms(50)
+        world.move(motion, judged=True)
+        world.pass_ms(600)
+        world.stop_by_marker()
+        world.pass_ms(1e3 * motion.duration + 2000)
+        told = world.truth()[1]
+    assert np.abs(told[-1] - motion.position[-1]).max() > 0.3, world.said
+    assert any("published again" in text for text in world.said)
+
+
+def test_what_comes_after_the_stop_of_a_marker_is_not_braked() -> None:
+    world, motion = a_world(Plant())
+    with world.own_time():
+        world.pass_ms(50)
+        world.move(motion)
+        world.pass_ms(300)
+        world.stop_by_marker()
+        world.pass_ms(1000)
+        onward = world.onward(np.random.default_rng(1))
+        world.move(onward, judged=True)
+        world.pass_ms(1e3 * onward.duration + 3000)
+        told = world.truth()[1]
+    assert world.ended[-1].code == Status.SUCCESS, world.ended
+    assert np.abs(told[-1] - onward.position[-1]).max() < 1e-3
+    assert len(world.sent) == 3
+
+
 def three_times(there: JointTrajectory) -> JointTrajectory:
     """There and back, three times."""
     once = joined(there, back(there))

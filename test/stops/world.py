@@ -314,6 +314,11 @@ class World:
         """Tell the node to stop all, or that this is over."""
         self.stop.take(Bool(data=stop))
 
+    def stop_by_marker(self) -> None:
+        """Stop as the menu of a marker does: motions are allowed again at once."""
+        self.said.append(self.stop.stop_all("a marker", lasting=False))
+        self.stop.watch()
+
     def deactivate(self) -> None:
         """Stop all, as the node does where it is deactivated."""
         self.output.close(InactiveError("the node is not active"))

@@ -76,7 +76,7 @@ class Session:
             KinoptError: as ``wish`` raises it; then there is nothing to send.
         """
         if setup.scene is not self._scene:
-            step = self._look_again(setup, now, q, way)
+            step = self._look_again(setup, now, q, max(LEAD, 2 * takes), way)
             if step is not None:
                 return step
         if self._lead and not self.goes_on:  # nothing was sent yet
@@ -136,7 +136,9 @@ class Session:
                 "the controller follows?"
             )
 
-    def _look_again(self, setup: ServoSetup, now: int, q: Annotated[Float64, "nq"], way: int) -> Step | None:
+    def _look_again(
+        self, setup: ServoSetup, now: int, q: Annotated[Float64, "nq"], lead: int, way: int
+    ) -> Step | None:
         """Brake if what is left of the motion is not free in another scene; None if it is."""
         if setup.scene is None or now >= self.commanded.end:
             return None
@@ -147,7 +149,7 @@ class Session:
         if contact is None:
             return None
         sentence = f"the scene has changed: {contact_sentence(contact, setup.clearance)}"
-        stop, motion = _stop(setup, self.commanded, now, q, LEAD, way)
+        stop, motion = _stop(setup, self.commanded, now, q, lead, way)
         if is_at_rest_sooner(setup, self.commanded, stop, now):  # it brakes already
             return Step(self.commanded, None, None, 0.0, Status.ENVIRONMENT_CHANGED, sentence)
         wrong = _wrong(motion)

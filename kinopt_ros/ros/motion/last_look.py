@@ -121,7 +121,8 @@ class LastLook:
         variables = [robot.variable_index[name] for name in motion.joint_names]
         begin = planned.q.copy()
         begin[variables] = motion.position[0]
-        scene, q, still = planned.scene, planned.q, STILL
+        # A stop counts in any scene: the motion that it ends goes farther.
+        scene, q, still = None if planned.stops else planned.scene, planned.q, STILL
         beside: tuple[Published, ...] = ()
         if not planned.goes_on:
             self._wait_until_calm(robot, variables)

@@ -43,7 +43,7 @@ from kinopt_ros.ros.motion.published import LOOK_SECONDS, Execution, Published, 
 from kinopt_ros.ros.motion.published_end import PublishedEnd
 from kinopt_ros.ros.motion.returning import waits_at_its_end
 from kinopt_ros.ros.motion.rights import Claim, agreed_by_all
-from kinopt_ros.ros.motion.stop_watch import WATCHED_AT_THE_END, Stopped, StopWatch
+from kinopt_ros.ros.motion.stop_watch import WATCHED_AT_THE_END, StopWatch
 from kinopt_ros.ros.motion.stops_in_time import is_in_time, may_be_sent, stop_in_time, stop_message
 from kinopt_ros.ros.motion.sure_stop import brake_unless_it_stops
 from kinopt_ros.ros.serving.defects import log_defect
@@ -443,32 +443,13 @@ class MotionRun:
     def _follow(self, brake: Published) -> bool:
         """Have a published brake published again if the robot does not follow it: one that is lost lets it go on into
         what it was to brake for. Return whether no other motion has taken its place."""
-        output, robot, joints = self._output, brake.robot, tuple(brake.message.joint_names)
-
-        def is_there() -> bool:
-            return any(one is brake for one in output.published)
 
         def say(sentence: str) -> None:
             self._context.node.get_logger().error(sentence)
 
-        def again(message: TrajectoryMessage) -> bool:
-            nonlocal brake
-            if not output.brake(brake, message, lambda one: None):
-                return False
-            brake = self._sent(message) or brake
-            return True
-
-        setup = servo_setup(robot, robot.root_link, robot.root_link, joints)
-        at_rest = np.array(brake.message.points[-1].positions)
-        longest = (brake.end - brake.start) / NANOSECONDS_PER_SECOND + REST_SECONDS
-        StopWatch(self._context, output, say).follow(
-            Stopped(setup, brake.end, brake.end, at_rest),
-            round(WATCHED_AT_THE_END * NANOSECONDS_PER_SECOND),
-            longest,
-            lambda: not output.refuses and is_there(),
-            again,
-        )
-        return output.refuses or is_there()
+        seconds = (brake.end - brake.start) / NANOSECONDS_PER_SECOND + REST_SECONDS
+        watch = StopWatch(self._context, self._output, say)
+        return watch.follow_brake(brake, round(WATCHED_AT_THE_END * NANOSECONDS_PER_SECOND), seconds)
 
     def _insist(self, running: Published) -> None:
         """Have controllers stop that were told to, and do not."""

@@ -16,7 +16,7 @@ import numpy as np
 from trajectory_msgs.msg import JointTrajectory
 
 from kinopt_ros.array import Float64
-from kinopt_ros.planning.servo.setup import ServoSetup
+from kinopt_ros.planning.servo.setup import ServoSetup, servo_setup
 from kinopt_ros.ros.context import Context
 from kinopt_ros.ros.messages.conversions import trajectory_message
 from kinopt_ros.ros.messages.stamps import nanoseconds
@@ -111,7 +111,12 @@ class StopWatch:
 
     def _watch(self, stopped: Stopped, stops: int, watched: int) -> None:
         output, robot = self._output, stopped.setup.robot
-        self.follow(
+        if not output.refuses:  # motions are allowed again: no later one is to be braked
+            last = last_of(output.published, stopped.setup.joints)
+            if last is not None and (last.stops or last.brakes):
+                self.follow_brake(last, watched, _ENDLESS)
+            return
+        self._follow(
             stopped,
             watched,
             _ENDLESS,
@@ -119,7 +124,36 @@ class StopWatch:
             lambda message: output.stop_again(stops, message, robot),
         )
 
-    def follow(
+    def follow_brake(self, brake: Published, watched: int, longest: float) -> bool:
+        """Watch joints that a brake, or a stop, was published for, and brake again as long as they move.
+
+        Args:
+            brake: it has no execution.
+            watched: ns for which they are watched from when they should be at rest.
+            longest: s after which this ends in any case.
+
+        Returns:
+            Whether no other motion has taken its place; that ends it, too, as a stop of all does.
+        """
+        output, robot, joints = self._output, brake.robot, tuple(brake.message.joint_names)
+
+        def is_there() -> bool:
+            return any(one is brake for one in output.published)
+
+        def again(message: JointTrajectory) -> bool:
+            nonlocal brake
+            if not output.brake(brake, message, lambda one: None):
+                return False
+            brake = next((one for one in output.published if one.message is message), brake)
+            return True
+
+        setup = servo_setup(robot, robot.root_link, robot.root_link, joints)
+        at_rest = np.array(brake.message.points[-1].positions)
+        stopped = Stopped(setup, brake.end, brake.end, at_rest)
+        self._follow(stopped, watched, longest, lambda: not output.refuses and is_there(), again)
+        return output.refuses or is_there()
+
+    def _follow(
         self,
         stopped: Stopped,
         watched: int,

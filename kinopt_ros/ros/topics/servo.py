@@ -23,7 +23,7 @@ from kinopt_ros.planning.motion import check_begins_inside
 from kinopt_ros.planning.servo.commanded import begun
 from kinopt_ros.planning.servo.session import Session
 from kinopt_ros.planning.servo.setup import ServoSetup, servo_setup
-from kinopt_ros.planning.servo.step import Step
+from kinopt_ros.planning.servo.step import Step, Wish
 from kinopt_ros.planning.servo.velocity import Wanted
 from kinopt_ros.problems.builder import resolve_chain
 from kinopt_ros.robot.variables import one_variable_each
@@ -76,6 +76,8 @@ _SAY_MISSED = 3
 """Motions in a row that may come too late before that is reported."""
 _FORGET = 0.98
 """Factor per period by which the expected time of a step decays."""
+_MOST_BRAKES = 4
+"""Most times that a brake is made in one period."""
 CLEARANCE_RANGE = 0.1
 """Largest clearance that is reported, m."""
 _SETUP = (
@@ -385,12 +387,9 @@ class ServoTopic:
                 return
             self._end(Status.TIMED_OUT, f"no new {what} has come in time: the robot comes to rest")
             command = None
-        begin = time.monotonic()
         wish = None if command is None else partial(command.wanted, setup)
         way = state.way(setup.variables)
-        step = session.advance(setup, now, state.q, wish, self._takes, way)
-        took = time.monotonic() - begin
-        self._takes = min(max(int(1.2e9 * took), int(_FORGET * self._takes)), 3 * setup.period)
+        step, took = self._advance(session, setup, state, now, wish, way)
         if step.motion is not None:
             message = trajectory_message(step.motion.trajectory, setup.robot.root_link)
             message.header.stamp.sec, message.header.stamp.nanosec = divmod(step.commanded.start, 10**9)
@@ -422,6 +421,22 @@ class ServoTopic:
         self._missed = 0
         session.accept(setup, step)
         self._report(setup, state, step, command)
+
+    def _advance(
+        self, session: Session, setup: ServoSetup, state: RobotState, now: int, wish: Wish | None, way: int
+    ) -> tuple[Step, float]:
+        """Return what there is to send, and how long that took, s. A brake that comes too late is made again at once,
+        to begin later: without it the robot goes on into what it is for."""
+        takes = self._takes
+        for number in range(_MOST_BRAKES):
+            begin = time.monotonic()
+            step = session.advance(setup, self._now() if number else now, state.q, wish, takes, way)
+            took = time.monotonic() - begin
+            self._takes = min(max(int(1.2e9 * took), int(_FORGET * self._takes)), 3 * setup.period)
+            if not step.brakes or self._now() + way < step.commanded.leave:
+                break
+            takes = max(2 * takes, int(1.2e9 * took))
+        return step, took
 
     def _send(
         self,
@@ -476,11 +491,10 @@ class ServoTopic:
         if step.status is Status.ENVIRONMENT_CHANGED:
             self._end(step.status, step.sentence)
             return
-        if command is None:
-            self._say_now(state=self._state())
-            return
         wanted = step.wanted
-        assert wanted is not None
+        if command is None or wanted is None:
+            self._say_now(self._state(), step.status, step.sentence)
+            return
         if wanted.reached:
             self._note(wanted, step.part)
             self._end(Status.SUCCESS, "the target pose is reached")

@@ -19,6 +19,7 @@ from kinopt_ros.planning.servo.follow import Target, velocity_to_follow
 from kinopt_ros.planning.servo.session import NotFollowingError
 from kinopt_ros.planning.servo.setup import ServoSetup, servo_setup
 from kinopt_ros.planning.servo.step import Step, Wish
+from kinopt_ros.planning.servo.stop import LEAD
 from kinopt_ros.planning.servo.velocity import velocity_for_twist
 from kinopt_ros.robot.model import JointType
 from kinopt_ros.robot.urdf import robot_from_urdf
@@ -290,6 +291,22 @@ def test_a_twist_that_a_limit_is_in_the_way_of_names_the_joint() -> None:
     assert step.motion is None
     assert step.status is Status.SERVO_INFEASIBLE
     assert "panda_joint7" in step.sentence
+
+
+@pytest.mark.parametrize("takes", [0, 3, 30])
+def test_a_brake_begins_when_it_can_be_there(takes: int) -> None:
+    setup = setup_of("panda", EMPTY_SCENE, 0.2)
+    run = Run(setup, STARTS["panda"])
+    wish = twist_wish(setup, [0.3, 0, 0, 0, 0, 0])
+    for _ in range(100):
+        run.period(wish)
+    ahead = tip_of(setup, run.session.commanded.at(run.now).position)[:3, 3] + [0.11, 0.0, 0.0]
+    run.setup = setup_of("panda", scene_of((Box(0.1, 0.6, 0.6), tuple(ahead))), 0.2)
+    q = run.session.commanded.at(run.now).position
+    whole = setup.whole(setup.robot.default_q, q)
+    step = run.session.advance(run.setup, run.now, whole, wish, takes * 10**6)
+    assert step.brakes
+    assert step.commanded.leave >= run.now + max(LEAD, 2 * takes * 10**6)
 
 
 def test_an_obstacle_that_appears_in_the_way_makes_the_robot_brake() -> None:
