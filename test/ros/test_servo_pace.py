@@ -13,7 +13,6 @@ from support.looks import Trusting
 from support.servo_runs import STARTS
 
 from kinopt_ros.planning.servo.session import Session
-from kinopt_ros.planning.servo.stop import LEAD
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.ros.motion.output import MotionOutput
 from kinopt_ros.ros.robot.joint_states import JointStates
@@ -98,10 +97,10 @@ def test_a_brake_that_comes_too_late_is_made_again_to_begin_later(monkeypatch: p
     class Slow:
         """Takes 40 ms for a brake."""
 
-        def advance(self, setup: Any, now: int, q: Any, wish: Any, takes: int, way: int) -> Any:
+        def advance(self, setup: Any, now: int, q: Any, wish: Any, takes: int, way: int, lead: int) -> Any:
             asked.append(now)
             passed[0] += 40_000_000
-            leave = now + max(LEAD, 2 * takes) + way
+            leave = now + lead + way
             return SimpleNamespace(brakes=True, motion=object(), commanded=SimpleNamespace(leave=leave))
 
     clock = SimpleNamespace(monotonic=lambda: passed[0] / 1e9)

@@ -61,6 +61,7 @@ class Session:
         wish: Wish | None,
         takes: int = 0,
         way: int = 0,
+        lead: int = LEAD,
     ) -> Step:
         """Return what there is to send in this period; it counts once it is accepted.
 
@@ -71,12 +72,13 @@ class Session:
             wish: what is wanted; None: rest.
             takes: ns that this may take until a motion is sent.
             way: ns that the motion is on its way then.
+            lead: ns until a brake begins, besides its way; that of a motion of others begins when ``takes`` allows it.
 
         Raises:
             KinoptError: as ``wish`` raises it; then there is nothing to send.
         """
         if setup.scene is not self._scene:
-            step = self._look_again(setup, now, q, max(LEAD, 2 * takes), way)
+            step = self._look_again(setup, now, q, lead, way)
             if step is not None:
                 return step
         if self._lead and not self.goes_on:  # nothing was sent yet
@@ -90,7 +92,7 @@ class Session:
         elif wish is not None:
             step = servo_step(setup, self.commanded, now, q, wish, self._part, takes, way)
         if self._foreign and step.motion is None and now < self.commanded.end:
-            stop, motion = _stop(setup, self.commanded, now, q, max(LEAD, 2 * takes), way)
+            stop, motion = _stop(setup, self.commanded, now, q, max(lead, 2 * takes), way)
             if not is_at_rest_sooner(setup, self.commanded, stop, now) and not _wrong(motion):
                 return replace(step, commanded=stop, motion=motion, brakes=True)
         return step

@@ -121,7 +121,7 @@ class LastLook:
         variables = [robot.variable_index[name] for name in motion.joint_names]
         begin = planned.q.copy()
         begin[variables] = motion.position[0]
-        # A stop counts in any scene: the motion that it ends goes farther.
+        # A stop is sent whatever the scene: the motion that it ends was made in another one, too.
         scene, q, still = None if planned.stops else planned.scene, planned.q, STILL
         beside: tuple[Published, ...] = ()
         if not planned.goes_on:

@@ -83,7 +83,11 @@ class Progress:
     left: bool = False
     """Whether its joints were seen elsewhere than where it ends."""
     visits: Visits = field(default_factory=Visits)
-    """How often they were seen to come from elsewhere to where it ends."""
+    """How often they were seen to come from elsewhere to where it ends, if it comes there more than once."""
+    seen: Annotated[Float64, "n"] | None = None
+    """Where they were seen last, then."""
+    times_at_end: int | None = None
+    """How often it comes there, once somebody has counted."""
     arrived: Annotated[Float64, "n"] | None = None
     """Where they were seen to be when it was over: at its end, fingers anywhere but where it begins."""
 

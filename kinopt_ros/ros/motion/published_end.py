@@ -6,7 +6,6 @@ Some controllers slow motions down, or begin later. What waits may go on later, 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Annotated
 
 import numpy as np
@@ -18,7 +17,7 @@ from kinopt_ros.ros.motion.arrival import TOLERANCE, check_at_end, off_end
 from kinopt_ros.ros.motion.beside import is_at_begin, is_at_end, is_left_in, pace_until, variables_of
 from kinopt_ros.ros.motion.last_look import AWAY
 from kinopt_ros.ros.motion.published import LOOK_SECONDS, Published
-from kinopt_ros.ros.motion.returning import look, may_be_to_come, passes_end, times_at_end
+from kinopt_ros.ros.motion.returning import look, may_be_to_come, times_at_end
 from kinopt_ros.ros.robot.joint_states import RobotState
 
 MOVED, LAG_SECONDS, THERE_SECONDS, STILL = 1e-3, 0.5, 0.1, 5e-3
@@ -71,7 +70,7 @@ class PublishedEnd:
         if self._moved is None or np.abs(q - self._moved.q).max() > MOVED:
             self._moved = _Moved(q, now, self._context.now())
         moved = self._moved
-        if is_at_end(running, state) and not passes_end(running):
+        if is_at_end(running, state) and times_at_end(running) == 1:
             passes = np.abs(state.seen_velocity[index]).max(initial=0.0) > STILL
             return bool(passes and now < moved.at + THERE_SECONDS)
         if now < moved.at + LAG_SECONDS:
@@ -85,7 +84,7 @@ class PublishedEnd:
         running, state = self._running, self._state()
         return (
             may_be_to_come(running, state, self._context.now())
-            or self._comes_again()
+            or (self._comes_again() and is_at_end(running, state))
             or is_left_in(running, state)
         )
 
@@ -135,25 +134,21 @@ class PublishedEnd:
                 "the motion ends where it begins, and nobody has seen the robot leave that place"
             )
         if self._comes_again():
+            times, seen = times_at_end(self._running), self._running.progress.visits.count
             raise StartStateError(
-                f"the motion comes to where it ends {self._times_at_end} times, and the robot was seen to come there "
-                f"{self._running.progress.visits.count} times"
+                f"the motion comes to where it ends {times} times, and the robot was seen to come there {seen} times"
             )
 
-    @cached_property
-    def _times_at_end(self) -> int:
-        return times_at_end(self._running)
-
     def _comes_again(self) -> bool:
-        """Check whether joints that are where the motion ends were seen to come there less often than it does, and that
-        is more than once."""
-        return self._times_at_end > max(self._running.progress.visits.count, 1)
+        """Check whether a motion that comes to where it ends more than once was seen to do so less often."""
+        times = times_at_end(self._running)
+        return times > 1 and self._running.progress.visits.count < times
 
     def _arrive(self) -> None:
         """Take notice that joints are where their motion ends. Fingers may have done nothing yet, and of a motion that
         comes there more than once nobody knows for which time."""
         running, state = self._running, self._state()
-        if passes_end(running):
+        if times_at_end(running) > 1:
             return
         if is_at_end(running, state) or not is_at_begin(running, state):
             running.progress.arrived = state.q[variables_of(running.robot, [running])]

@@ -7,7 +7,7 @@ import numpy as np
 
 from kinopt_ros.planning.servo.session import LAG
 from kinopt_ros.robot.turns import apart, continuous_joints
-from kinopt_ros.ros.motion.arrival import off_end, off_end_of
+from kinopt_ros.ros.motion.arrival import off_end_of
 from kinopt_ros.ros.motion.beside import MOST_POINTS, OFF, STEP, is_at_end, variables_of
 from kinopt_ros.ros.motion.published import Published
 from kinopt_ros.ros.motion.visits import Visits
@@ -19,19 +19,30 @@ from kinopt_ros.trajectory.joint_trajectory import NANOSECONDS_PER_SECOND
 LEAVES, SEEN = 0.04, 0.03
 """How far from its end a motion leads to be elsewhere, and how far from there joints are seen to be elsewhere: they may
 stand beside it by OFF, and be measured with noise; rad or m."""
-_TIMES, _TIMES_SEEN = 5.0, 3.0
+_RATIO, _RATIO_SEEN = 5.0, 3.0
 """How many times farther from its end than before a motion leads to be elsewhere, and joints are seen to be."""
 _NEAR_SEEN = 0.015
 """Distance from the end at which joints are seen to be there in any case, rad or m."""
+_BETWEEN, _FAR_APART = 4, 0.5
+"""Places between two measurements that joints have passed, unless these are so far apart, rad or m: joint states may
+come too slowly to show a quick turn."""
 
 
 def look(one: Published, state: RobotState) -> None:
     """Take notice of whether joints are where their motion ends, or elsewhere."""
-    if not state.known[variables_of(one.robot, [one])].all():
+    progress, variables = one.progress, variables_of(one.robot, [one])
+    if not state.known[variables].all() or state.jumped(variables, one.robot) is not None:
         return
-    progress = one.progress
     progress.left = progress.left or not is_at_end(one, state, SEEN)
-    progress.visits.take(float(off_end(one, state).max()), _TIMES_SEEN, _NEAR_SEEN, SEEN)
+    if times_at_end(one) == 1:
+        return
+    q, before = state.q[variables], progress.seen
+    progress.seen = q
+    places = q[None]
+    if before is not None and np.abs(q - before).max() < _FAR_APART:
+        places = before + np.linspace(0.0, 1.0, _BETWEEN + 1)[1:, None] * (q - before)
+    for distance in off_end_of(one, places).max(axis=1).tolist():
+        progress.visits.take(distance, _RATIO_SEEN, _NEAR_SEEN, SEEN)
 
 
 def may_be_to_come(one: Published, state: RobotState, now: int) -> bool:
@@ -53,26 +64,20 @@ def may_be_to_come(one: Published, state: RobotState, now: int) -> bool:
 def waits_at_its_end(one: Published, state: RobotState, now: int) -> bool:
     """Check whether a published motion may go on though its joints are where it ends, and it should be over; ``now``:
     ns of the node's clock."""
-    passes = one.execution is None and now >= one.end and passes_end(one)
-    return may_be_to_come(one, state, now) or (passes and is_at_end(one, state))
-
-
-def passes_end(one: Published) -> bool:
-    """Check whether a motion comes to where it ends before that, from elsewhere: joints that stand there may go on."""
-    positions = one.motion.position
-    turns = continuous_joints(one.robot, one.message.joint_names)
-    off = apart(positions - positions[-1], turns).max(axis=1)
-    near = (off <= OFF)[(off <= OFF) | (off > LEAVES)]
-    return int(np.sum(near[1:] & ~near[:-1])) > 1
+    over = one.execution is None and now >= one.end
+    return may_be_to_come(one, state, now) or (over and is_at_end(one, state) and times_at_end(one) > 1)
 
 
 def times_at_end(one: Published) -> int:
     """Count how often a motion comes from elsewhere to where it ends: once, or more often."""
-    position, _, _ = evaluate(one.motion, instants(one.motion, STEP, MOST_POINTS))
-    off = off_end_of(one, position).max(axis=1)
-    rises = np.diff(off) > 0.0
-    turns = np.flatnonzero(rises[1:] != rises[:-1]) + 1
-    visits = Visits()
-    for distance in (off[0], *off[turns], off[-1]):
-        visits.take(float(distance), _TIMES, OFF, LEAVES)
-    return visits.count
+    progress = one.progress
+    if progress.times_at_end is None:
+        position, _, _ = evaluate(one.motion, instants(one.motion, STEP, MOST_POINTS))
+        off = off_end_of(one, position).max(axis=1)
+        rises = np.diff(off) > 0.0
+        extremes = np.flatnonzero(rises[1:] != rises[:-1]) + 1
+        visits = Visits()
+        for distance in (off[0], *off[extremes], off[-1]):
+            visits.take(float(distance), _RATIO, OFF, LEAVES)
+        progress.times_at_end = max(visits.count, 1)
+    return progress.times_at_end

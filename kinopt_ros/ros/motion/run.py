@@ -43,7 +43,7 @@ from kinopt_ros.ros.motion.published import LOOK_SECONDS, Execution, Published, 
 from kinopt_ros.ros.motion.published_end import PublishedEnd
 from kinopt_ros.ros.motion.returning import waits_at_its_end
 from kinopt_ros.ros.motion.rights import Claim, agreed_by_all
-from kinopt_ros.ros.motion.stop_watch import WATCHED_AT_THE_END, StopWatch
+from kinopt_ros.ros.motion.stop_watch import StopWatch
 from kinopt_ros.ros.motion.stops_in_time import is_in_time, may_be_sent, stop_in_time, stop_message
 from kinopt_ros.ros.motion.sure_stop import brake_unless_it_stops
 from kinopt_ros.ros.serving.defects import log_defect
@@ -447,9 +447,7 @@ class MotionRun:
         def say(sentence: str) -> None:
             self._context.node.get_logger().error(sentence)
 
-        seconds = (brake.end - brake.start) / NANOSECONDS_PER_SECOND + REST_SECONDS
-        watch = StopWatch(self._context, self._output, say)
-        return watch.follow_brake(brake, round(WATCHED_AT_THE_END * NANOSECONDS_PER_SECOND), seconds)
+        return StopWatch(self._context, self._output, say).follow_brake(brake)
 
     def _insist(self, running: Published) -> None:
         """Have controllers stop that were told to, and do not."""

@@ -34,7 +34,7 @@ AFTER = 0.2
 WATCHED = 2.0
 """Least time for which joints are watched from then on, s; while nobody says where they are, nobody watches."""
 WATCHED_AT_THE_END = 0.3
-"""The same where the node ends, s: that waits for it."""
+"""The same where the node ends, s, as that waits for it, and where others may move the robot."""
 SILENT = 1.0
 """Time without joint states after which that is said, s."""
 MOST = 5
@@ -81,7 +81,8 @@ class StopWatch:
         return any(thread.is_alive() for thread in self._threads)
 
     def begin(self, stopped: Sequence[Stopped], seconds: float = WATCHED) -> None:
-        """Watch joints of the last stop until motions are allowed again, unless they are watched. Returns at once.
+        """Watch joints of the last stop, unless they are watched: until motions are allowed again; if they are already,
+        until the joints have stood for a moment. Returns at once.
 
         Args:
             stopped: the joints.
@@ -114,7 +115,7 @@ class StopWatch:
         if not output.refuses:  # motions are allowed again: no later one is to be braked
             last = last_of(output.published, stopped.setup.joints)
             if last is not None and (last.stops or last.brakes):
-                self.follow_brake(last, watched, _ENDLESS)
+                self.follow_brake(last)
             return
         self._follow(
             stopped,
@@ -124,17 +125,10 @@ class StopWatch:
             lambda message: output.stop_again(stops, message, robot),
         )
 
-    def follow_brake(self, brake: Published, watched: int, longest: float) -> bool:
-        """Watch joints that a brake, or a stop, was published for, and brake again as long as they move.
-
-        Args:
-            brake: it has no execution.
-            watched: ns for which they are watched from when they should be at rest.
-            longest: s after which this ends in any case.
-
-        Returns:
-            Whether no other motion has taken its place; that ends it, too, as a stop of all does.
-        """
+    def follow_brake(self, brake: Published) -> bool:
+        """Watch joints that a brake, or a stop, was published for until they have stood for a moment, as others may
+        move them then; brake again if they move. Return whether no other motion has taken its place: that ends it,
+        too, as a stop of all does."""
         output, robot, joints = self._output, brake.robot, tuple(brake.message.joint_names)
 
         def is_there() -> bool:
@@ -150,6 +144,7 @@ class StopWatch:
         setup = servo_setup(robot, robot.root_link, robot.root_link, joints)
         at_rest = np.array(brake.message.points[-1].positions)
         stopped = Stopped(setup, brake.end, brake.end, at_rest)
+        watched, longest = round(WATCHED_AT_THE_END * 1e9), (brake.end - brake.start) / 1e9 + WATCHED
         self._follow(stopped, watched, longest, lambda: not output.refuses and is_there(), again)
         return output.refuses or is_there()
 

@@ -13,23 +13,23 @@ class Visits:
     count: int = 0
     away: bool = False
     """Whether it is away from the place. At first it counts as there."""
-    turn: float = 0.0
-    """Least distance since it came, or largest since it left, rad or m."""
+    extreme: float = 0.0
+    """Least distance since it came; while it is away, the largest since it left; rad or m."""
 
-    def take(self, distance: float, times: float, near: float, far: float) -> None:
+    def take(self, distance: float, ratio: float, near: float, far: float) -> None:
         """Take notice of where it is.
 
         Args:
             distance: from the place, rad or m.
-            times: how many times farther it has to be to be away, and nearer to be there.
+            ratio: how many times farther it has to be to be away, and nearer to be there.
             near: distance that always counts as there, rad or m.
             far: least distance that counts as away, rad or m.
         """
         if self.away:
-            self.turn = max(self.turn, distance)
-            if distance <= max(near, self.turn / times):
-                self.count, self.away, self.turn = self.count + 1, False, distance
+            self.extreme = max(self.extreme, distance)
+            if distance <= max(near, self.extreme / ratio):
+                self.count, self.away, self.extreme = self.count + 1, False, distance
         else:
-            self.turn = min(self.turn, distance)
-            if distance >= max(far, times * self.turn):
-                self.away, self.turn = True, distance
+            self.extreme = min(self.extreme, distance)
+            if distance >= max(far, ratio * self.extreme):
+                self.away, self.extreme = True, distance

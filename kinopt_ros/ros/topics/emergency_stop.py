@@ -287,7 +287,8 @@ class EmergencyStop:
 
     def _say_watched(self, sentence: str) -> None:
         """Report what the watch has found. On its thread."""
-        self._context.node.get_logger().error(f"emergency stop: {sentence}")
+        what = "emergency stop" if self._output.halted else "a stop"
+        self._context.node.get_logger().error(f"{what}: {sentence}")
         if self._output.halted:
             self._announce(True, sentence)
 

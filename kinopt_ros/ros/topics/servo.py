@@ -24,6 +24,7 @@ from kinopt_ros.planning.servo.commanded import begun
 from kinopt_ros.planning.servo.session import Session
 from kinopt_ros.planning.servo.setup import ServoSetup, servo_setup
 from kinopt_ros.planning.servo.step import Step, Wish
+from kinopt_ros.planning.servo.stop import LEAD
 from kinopt_ros.planning.servo.velocity import Wanted
 from kinopt_ros.problems.builder import resolve_chain
 from kinopt_ros.robot.variables import one_variable_each
@@ -76,6 +77,8 @@ _SAY_MISSED = 3
 """Motions in a row that may come too late before that is reported."""
 _FORGET = 0.98
 """Factor per period by which the expected time of a step decays."""
+_MARGIN = 1.2
+"""Time that a step is expected to take, by what one has taken."""
 _MOST_BRAKES = 4
 """Most times that a brake is made in one period."""
 CLEARANCE_RANGE = 0.1
@@ -427,15 +430,18 @@ class ServoTopic:
     ) -> tuple[Step, float]:
         """Return what there is to send, and how long that took, s. A brake that comes too late is made again at once,
         to begin later: without it the robot goes on into what it is for."""
-        takes = self._takes
+        lead, longest = LEAD, 0.0
         for number in range(_MOST_BRAKES):
             begin = time.monotonic()
-            step = session.advance(setup, self._now() if number else now, state.q, wish, takes, way)
+            step = session.advance(
+                setup, self._now() if number else now, state.q, wish, self._takes, way, lead
+            )
             took = time.monotonic() - begin
-            self._takes = min(max(int(1.2e9 * took), int(_FORGET * self._takes)), 3 * setup.period)
+            longest = max(longest, took)
             if not step.brakes or self._now() + way < step.commanded.leave:
                 break
-            takes = max(2 * takes, int(1.2e9 * took))
+            lead = max(2 * lead, int(_MARGIN * 2e9 * took))
+        self._takes = min(max(int(_MARGIN * 1e9 * longest), int(_FORGET * self._takes)), 3 * setup.period)
         return step, took
 
     def _send(
@@ -491,8 +497,11 @@ class ServoTopic:
         if step.status is Status.ENVIRONMENT_CHANGED:
             self._end(step.status, step.sentence)
             return
+        if command is None:
+            self._say_now(state=self._state())
+            return
         wanted = step.wanted
-        if command is None or wanted is None:
+        if wanted is None:  # a stop goes on that nothing may leave
             self._say_now(self._state(), step.status, step.sentence)
             return
         if wanted.reached:

@@ -80,6 +80,10 @@ def limit_ratios(nanoseconds, position, velocity, acceleration, limits, floor, g
             a[0], a[1], a[2], a[3] = a0, 4.0 * (v[2] - v[1]) / h, 4.0 * (v[3] - v[2]) / h, a1
             for m in range(3):
                 u[m] = 3.0 * (a[m + 1] - a[m]) / h
+            if not np.isfinite(u[0] + u[1] + u[2]):  # all numbers are in these
+                out[0, i] = out[1, i] = out[2, i] = np.inf
+                break
+            # 10, 40 / h and 240 / h^2 times the unit of rounding.
             granted = 10.0 * _EPSILON * (farthest[j] / h + fastest[j])
             for k in range(3):
                 points = 5 - k

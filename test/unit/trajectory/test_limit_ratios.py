@@ -72,3 +72,14 @@ def test_what_rounding_does_beyond_a_limit_is_granted() -> None:
     still = np.zeros((2, 1))
     motion = JointTrajectory(("a",), time, np.array([[1e6], [np.nextafter(1e6, 2e6)]]), still, still)
     assert ratios_of(motion, np.full((3, 1), 1e-3)).max() <= 1.0
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+@pytest.mark.parametrize("row", [0, 1, 2])
+def test_what_is_no_number_is_beyond_all_limits(row: int, wrong: float) -> None:
+    motion = random_motion(2, 3)
+    rows = [motion.position.copy(), motion.velocity.copy(), motion.acceleration.copy()]
+    rows[row][4, 1] = wrong
+    found = ratios_of(JointTrajectory(motion.joint_names, motion.time, *rows), np.full((3, 3), 1e6))
+    assert (found[:, 3:5] == np.inf).all()
+    assert np.isfinite(np.delete(found, [3, 4], axis=1)).all() or row < 2
