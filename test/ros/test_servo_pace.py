@@ -108,9 +108,13 @@ def test_a_brake_that_comes_too_late_is_made_again_to_begin_later(monkeypatch: p
     quiet = SimpleNamespace(get_logger=lambda: None)
     context: Any = SimpleNamespace(node=quiet, now=lambda: passed[0])
     servo = ServoTopic.__new__(ServoTopic)
-    servo._context, servo._takes = context, 3_000_000
+    servo._context, servo._takes, servo._owed = context, 3_000_000, 0
     setup: Any = SimpleNamespace(period=20_000_000)
     state: Any = SimpleNamespace(q=None)
-    step, _ = servo._advance(Slow(), setup, state, 0, None, 5_000_000)  # type: ignore[arg-type]
+    step, _ = servo._advance(Slow(), setup, state, None, 5_000_000)  # type: ignore[arg-type]
     assert passed[0] + 5_000_000 < step.commanded.leave
     assert asked == [0, 40_000_000]
+    # It was not sent all the same: the next one begins later.
+    step, _ = servo._advance(Slow(), setup, state, None, 5_000_000)  # type: ignore[arg-type]
+    assert len(asked) == 3
+    assert step.commanded.leave - asked[-1] > 160_000_000

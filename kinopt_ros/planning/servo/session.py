@@ -87,9 +87,7 @@ class Session:
             turn, leave = self.commanded.turn + late, self.commanded.leave + late
             self.commanded = replace(self.commanded, start=now, turn=turn, leave=leave)
         step = Step(self.commanded, None, None, 1.0)
-        if now < self._stops_until + way:
-            step = replace(step, sentence="a stop ends before the robot moves on")
-        elif wish is not None:
+        if wish is not None and now >= self._stops_until + way:
             step = servo_step(setup, self.commanded, now, q, wish, self._part, takes, way)
         if self._foreign and step.motion is None and now < self.commanded.end:
             stop, motion = _stop(setup, self.commanded, now, q, max(lead, 2 * takes), way)

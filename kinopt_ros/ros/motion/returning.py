@@ -8,7 +8,7 @@ import numpy as np
 from kinopt_ros.planning.servo.session import LAG
 from kinopt_ros.robot.turns import apart, continuous_joints
 from kinopt_ros.ros.motion.arrival import off_end_of
-from kinopt_ros.ros.motion.beside import MOST_POINTS, OFF, STEP, is_at_end, variables_of
+from kinopt_ros.ros.motion.beside import OFF, STEP, is_at_end, variables_of
 from kinopt_ros.ros.motion.published import Published
 from kinopt_ros.ros.motion.visits import Visits
 from kinopt_ros.ros.robot.joint_states import RobotState
@@ -23,6 +23,8 @@ _RATIO, _RATIO_SEEN = 5.0, 3.0
 """How many times farther from its end than before a motion leads to be elsewhere, and joints are seen to be."""
 _NEAR_SEEN = 0.015
 """Distance from the end at which joints are seen to be there in any case, rad or m."""
+_MOST_PLACES = 2_000
+"""Places of a motion that are looked at, as somebody waits for that; about as many again where it is quick."""
 _BETWEEN, _FAR_APART = 4, 0.5
 """Places between two measurements that joints have passed, unless these are so far apart, rad or m: joint states may
 come too slowly to show a quick turn."""
@@ -72,12 +74,13 @@ def times_at_end(one: Published) -> int:
     """Count how often a motion comes from elsewhere to where it ends: once, or more often."""
     progress = one.progress
     if progress.times_at_end is None:
-        position, _, _ = evaluate(one.motion, instants(one.motion, STEP, MOST_POINTS))
+        position, _, _ = evaluate(one.motion, instants(one.motion, STEP, _MOST_PLACES))
         off = off_end_of(one, position).max(axis=1)
         rises = np.diff(off) > 0.0
         extremes = np.flatnonzero(rises[1:] != rises[:-1]) + 1
-        visits = Visits()
+        led, seen = Visits(), Visits()
         for distance in (off[0], *off[extremes], off[-1]):
-            visits.take(float(distance), _RATIO, OFF, LEAVES)
-        progress.times_at_end = max(visits.count, 1)
+            led.take(float(distance), _RATIO, OFF, LEAVES)
+            seen.take(float(distance), _RATIO_SEEN, _NEAR_SEEN, SEEN)  # as joints that do it would be
+        progress.times_at_end = seen.count if led.count > 1 else 1
     return progress.times_at_end

@@ -60,7 +60,7 @@ class Stopped:
 
 
 class StopWatch:
-    """Watches joints after an emergency stop, on threads of its own; or after any other, on the caller's."""
+    """Watches joints after a stop of all, on threads of its own; or after the brake of one motion, on the caller's."""
 
     def __init__(self, context: Context, output: MotionOutput, say: Callable[[str], None]) -> None:
         """
@@ -86,7 +86,7 @@ class StopWatch:
 
         Args:
             stopped: the joints.
-            seconds: for how long from when they should be at rest.
+            seconds: for how long from when they should be at rest, unless motions are allowed.
         """
         stops = self._output.stops
         if stops == self._stops and self.runs:
@@ -114,7 +114,7 @@ class StopWatch:
         output, robot = self._output, stopped.setup.robot
         if not output.refuses:  # motions are allowed again: no later one is to be braked
             last = last_of(output.published, stopped.setup.joints)
-            if last is not None and (last.stops or last.brakes):
+            if last is not None and (last.stops or last.brakes) and last.runs(self._now()):
                 self.follow_brake(last)
             return
         self._follow(

@@ -78,7 +78,9 @@ _SAY_MISSED = 3
 _FORGET = 0.98
 """Factor per period by which the expected time of a step decays."""
 _MARGIN = 1.2
-"""Time that a step is expected to take, by what one has taken."""
+"""Factor from the time that a step has taken to the time that the next one is expected to take."""
+_SENDING = 3_000_000
+"""Time from when a brake is made until it is sent, ns."""
 _MOST_BRAKES = 4
 """Most times that a brake is made in one period."""
 CLEARANCE_RANGE = 0.1
@@ -134,6 +136,8 @@ class ServoTopic:
         """Number of motions in a row that came too late."""
         self._takes = 0
         """Longest time that a step has taken lately, ns: motions leave each other that much later."""
+        self._owed = 0
+        """Time, ns, in which the next brake begins as the last one was not sent; 0: it was."""
         self._status = ServoStatus(
             state=ServoStatus.IDLE, status=status_message(Status.SUCCESS), clearance=math.nan, scale=1.0
         )
@@ -392,7 +396,7 @@ class ServoTopic:
             command = None
         wish = None if command is None else partial(command.wanted, setup)
         way = state.way(setup.variables)
-        step, took = self._advance(session, setup, state, now, wish, way)
+        step, took = self._advance(session, setup, state, wish, way)
         if step.motion is not None:
             message = trajectory_message(step.motion.trajectory, setup.robot.root_link)
             message.header.stamp.sec, message.header.stamp.nanosec = divmod(step.commanded.start, 10**9)
@@ -421,26 +425,25 @@ class ServoTopic:
                 return
             self._followed = None
             self._status.step_time = took
-        self._missed = 0
+        self._missed = self._owed = 0
         session.accept(setup, step)
         self._report(setup, state, step, command)
 
     def _advance(
-        self, session: Session, setup: ServoSetup, state: RobotState, now: int, wish: Wish | None, way: int
+        self, session: Session, setup: ServoSetup, state: RobotState, wish: Wish | None, way: int
     ) -> tuple[Step, float]:
         """Return what there is to send, and how long that took, s. A brake that comes too late is made again at once,
         to begin later: without it the robot goes on into what it is for."""
-        lead, longest = LEAD, 0.0
-        for number in range(_MOST_BRAKES):
-            begin = time.monotonic()
-            step = session.advance(
-                setup, self._now() if number else now, state.q, wish, self._takes, way, lead
-            )
+        lead, longest = max(LEAD, self._owed), 0.0
+        for _ in range(_MOST_BRAKES):
+            begin, now = time.monotonic(), self._now()
+            step = session.advance(setup, now, state.q, wish, self._takes, way, lead)
             took = time.monotonic() - begin
             longest = max(longest, took)
-            if not step.brakes or self._now() + way < step.commanded.leave:
+            if not step.brakes or self._now() + _SENDING + way < step.commanded.leave:
                 break
-            lead = max(2 * lead, int(_MARGIN * 2e9 * took))
+            lead = max(2 * lead, 2 * int(_MARGIN * 1e9 * took))
+        self._owed = 2 * lead if step.brakes else 0
         self._takes = min(max(int(_MARGIN * 1e9 * longest), int(_FORGET * self._takes)), 3 * setup.period)
         return step, took
 
@@ -497,12 +500,11 @@ class ServoTopic:
         if step.status is Status.ENVIRONMENT_CHANGED:
             self._end(step.status, step.sentence)
             return
-        if command is None:
-            self._say_now(state=self._state())
-            return
         wanted = step.wanted
-        if wanted is None:  # a stop goes on that nothing may leave
-            self._say_now(self._state(), step.status, step.sentence)
+        if (
+            command is None or wanted is None
+        ):  # or a stop goes on that nothing may leave: what led to it is said
+            self._say_now(state=self._state())
             return
         if wanted.reached:
             self._note(wanted, step.part)
