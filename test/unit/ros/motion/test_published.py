@@ -38,6 +38,12 @@ ARM = [f"panda_joint{i + 1}" for i in range(7)]
 NOW = 5_000_000_000
 
 
+@pytest.fixture(autouse=True)
+def clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Joint states that a test has just given are new, however long the test is kept waiting."""
+    monkeypatch.setattr(joint_states, "time", SimpleNamespace(monotonic=lambda: 0.0))
+
+
 class Measured:
     """A joint state of the arm at rest."""
 
@@ -144,10 +150,9 @@ def test_a_robot_ahead_of_its_motion_has_a_controller_that_does_not_keep_stamps(
     ("scale", "late", "refused"), [(1.0, 0.0, False), (1.0, 0.06, False), (0.9, 0.0, True), (0.5, 0.0, True)]
 )
 def test_a_robot_that_is_slowed_down_does_not_leave_its_motion(
-    scale: float, late: float, refused: bool, monkeypatch: pytest.MonkeyPatch
+    scale: float, late: float, refused: bool
 ) -> None:
     """It was to be at once where the motion should be: 4 times a limit of velocity. Drives lag, but are as fast."""
-    monkeypatch.setattr(joint_states, "time", SimpleNamespace(monotonic=lambda: 0.0))
     setup = servo_setup(PANDA, PANDA.root_link, PANDA.root_link, tuple(ARM))
     limits = (getattr(PANDA.limits, name)[:7] for name in ("velocity", "acceleration", "jerk"))
     move = point_to_point(tuple(ARM), PANDA.default_q[:7], PANDA.default_q[:7] + 1.0, *limits)
