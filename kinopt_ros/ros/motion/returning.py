@@ -32,11 +32,14 @@ come too slowly to show a quick turn."""
 
 def look(one: Published, state: RobotState) -> None:
     """Take notice of whether joints are where their motion ends, or elsewhere."""
-    progress, variables = one.progress, variables_of(one.robot, [one])
+    progress, once = one.progress, times_at_end(one) == 1
+    if once and progress.left:  # nothing else matters of most motions, which are looked at all the time
+        return
+    variables = variables_of(one.robot, [one])
     if not state.known[variables].all() or state.jumped(variables, one.robot) is not None:
         return
     progress.left = progress.left or not is_at_end(one, state, SEEN)
-    if times_at_end(one) == 1:
+    if once:
         return
     q, before = state.q[variables], progress.seen
     progress.seen = q

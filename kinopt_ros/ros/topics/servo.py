@@ -442,7 +442,7 @@ class ServoTopic:
             longest = max(longest, took)
             if not step.brakes or self._now() + _SENDING + way < step.commanded.leave:
                 break
-            lead = max(2 * lead, 2 * int(_MARGIN * 1e9 * took))
+            lead = 2 * max(lead, int(_MARGIN * 1e9 * took))
         self._owed = 2 * lead if step.brakes else 0
         self._takes = min(max(int(_MARGIN * 1e9 * longest), int(_FORGET * self._takes)), 3 * setup.period)
         return step, took
@@ -501,9 +501,8 @@ class ServoTopic:
             self._end(step.status, step.sentence)
             return
         wanted = step.wanted
-        if (
-            command is None or wanted is None
-        ):  # or a stop goes on that nothing may leave: what led to it is said
+        if command is None or wanted is None:
+            # Of a stop that nothing may leave, too, what has led to it is said.
             self._say_now(state=self._state())
             return
         if wanted.reached:

@@ -293,8 +293,8 @@ def test_a_twist_that_a_limit_is_in_the_way_of_names_the_joint() -> None:
     assert "panda_joint7" in step.sentence
 
 
-@pytest.mark.parametrize("lead", [LEAD, 4 * LEAD])
-def test_a_brake_begins_when_it_can_be_there(lead: int) -> None:
+def a_run_into_a_wall() -> tuple[Run, Wish]:
+    """Servo leads a Panda forwards, and a wall has just appeared ahead."""
     setup = setup_of("panda", EMPTY_SCENE, 0.2)
     run = Run(setup, STARTS["panda"])
     wish = twist_wish(setup, [0.3, 0, 0, 0, 0, 0])
@@ -302,30 +302,29 @@ def test_a_brake_begins_when_it_can_be_there(lead: int) -> None:
         run.period(wish)
     ahead = tip_of(setup, run.session.commanded.at(run.now).position)[:3, 3] + [0.11, 0.0, 0.0]
     run.setup = setup_of("panda", scene_of((Box(0.1, 0.6, 0.6), tuple(ahead))), 0.2)
+    return run, twist_wish(run.setup, [0.3, 0, 0, 0, 0, 0])
+
+
+@pytest.mark.parametrize("lead", [LEAD, 4 * LEAD])
+def test_a_brake_begins_when_it_can_be_there(lead: int) -> None:
+    run, wish = a_run_into_a_wall()
     q = run.session.commanded.at(run.now).position
-    whole = setup.whole(setup.robot.default_q, q)
+    whole = run.setup.whole(run.setup.robot.default_q, q)
     step = run.session.advance(run.setup, run.now, whole, wish, takes=0, lead=lead)
     assert step.brakes
     assert run.now + lead <= step.commanded.leave < run.now + 2 * lead
 
 
 def test_an_obstacle_that_appears_in_the_way_makes_the_robot_brake() -> None:
-    setup = setup_of("panda", EMPTY_SCENE, 0.2)
-    run = Run(setup, STARTS["panda"])
-    wish = twist_wish(setup, [0.3, 0, 0, 0, 0, 0])
-    for _ in range(100):
-        run.period(wish)
-    ahead = tip_of(setup, run.session.commanded.at(run.now).position)[:3, 3] + [0.11, 0.0, 0.0]
+    run, wish = a_run_into_a_wall()
     usual = run.session.commanded.end
-    wall = scene_of((Box(0.1, 0.6, 0.6), tuple(ahead)))
-    run.setup = setup_of("panda", wall, 0.2)
-    step = run.period(twist_wish(run.setup, [0.3, 0, 0, 0, 0, 0]))
+    step = run.period(wish)
     assert step.status is Status.ENVIRONMENT_CHANGED
     assert "object 0" in step.sentence
     assert step.motion is not None
     assert step.commanded.end < usual
     assert run.session.commanded.trajectory.velocity[-1].max() == 0.0
-    own = setup.robot.limits.acceleration[:7]
+    own = run.setup.robot.limits.acceleration[:7]
     times = np.arange(0.0, step.commanded.trajectory.duration, 1e-3)
     assert (np.abs(evaluate(step.commanded.trajectory, times)[2]) <= own * (1 + 1e-6)).all()
 
