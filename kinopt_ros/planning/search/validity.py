@@ -13,8 +13,9 @@ from kinopt_ros.verification.collision import is_free
 from kinopt_ros.verification.motion import keeps_constraints
 from kinopt_ros.verification.sweep import free_segment
 
-GLANCES = (0.5, 0.25, 0.75)
-"""Shares of a straight line at which it is checked first."""
+GLANCES = (0.5, 0.25, 0.75, 0.9375, 0.875, 0.125, 0.0625, 0.8125, 0.375, 0.625)
+"""Shares of a straight line at which it is checked first, those near to its ends among them: there is what is to be
+picked or has been put down."""
 STEP_GLANCES = (1.0, 0.5)
 """Shares of a planner's step at which it is checked first; the step begins where it is free."""
 

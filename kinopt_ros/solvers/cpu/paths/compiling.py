@@ -112,6 +112,7 @@ def _compiled() -> Iterator[tuple[Any, tuple[Any, ...]]]:
     yield levenberg_marquardt.score_paths, (*_model(), f3, 0.0, 0.0, workspace(1, 1, 1, 1, 1), f1, f1)
     trees = f2, f3, i2, i1  # draws, nodes, parents, counts
     work = connect.work_of(1, 1, 1, 1)
+    yield connect.set_reach, (*_model()[:2], f2, work)
     yield connect.grow, (*_model(), 0.0, *trees, work, i1, 0)
     yield connect.shorten, (*_model(), 0.0, f2, 0, f2, f2, work, i1)
     yield nearness_cost.sphere_distances, (*_model()[:2], f2, 0.0, workspace(1, 1, 1, 1, 1), f2, i2, f2)

@@ -18,6 +18,8 @@ PIECE = 1_000
 MOST_NODES = 4_000
 """Most nodes of each of the two trees."""
 SHORTCUTS = 60
+REACH_FROM = 16
+"""Configurations, beside start and ends, by which it is seen how far each variable moves the robot."""
 NEAR = 1.0
 """Spread of every second configuration around the region between the start and one of the ends, rad or m."""
 
@@ -63,6 +65,8 @@ def rough_path(
     work = connect.work_of(n, M, S, len(model.around.body_node))
     state = np.array([0, 0, 0, -1, -1])
     rng = np.random.default_rng(seed)
+    somewhere = rng.uniform(low, high, (REACH_FROM, n))
+    connect.set_reach(*model_arrays, np.concatenate([roots, somewhere]), work)
     while state[connect.MEETING] < 0:
         if not go_on() or state[connect.LOOKS] >= looks or counts.max() >= MOST_NODES:
             return None
@@ -77,7 +81,7 @@ def rough_path(
     while len(draws):
         if not go_on():
             return None
-        length = float(np.abs(np.diff(corners[:count], axis=0)).max(axis=1).sum())
+        length = float(np.abs(work.reach * np.diff(corners[:count], axis=0)).max(axis=1).sum())
         looks_each = min(length / connect.RESOLUTION, connect.LONGEST) + 1.0
         some = min(max(int(2 * PIECE / looks_each), 1), SHORTCUTS // 3)
         now, draws = draws[:some], draws[some:]

@@ -4,6 +4,9 @@ path planning", ICRA 2000), and shortcuts along what was found.
 
 What is looked at is the optimizer's model: spheres that contain the robot's shapes, every ``RESOLUTION`` along a line.
 So it takes a microsecond a look, and is a beginning for the optimizer, not an answer.
+
+Movements of variables are weighed by how far they move the robot (``set_reach``): a turn of the wrist takes few looks,
+and makes two configurations little different.
 """
 
 from typing import Annotated, NamedTuple
@@ -26,7 +29,7 @@ from kinopt_ros.solvers.cpu.paths.kernels.spheres import (
 )
 
 RESOLUTION = 0.06
-"""Largest movement of a variable between two collision checks, rad or m."""
+"""Largest movement of a variable between two collision checks, rad, of one that moves the robot farthest."""
 STRIDE = 10
 """Number of collision checks between two nodes of a tree."""
 LOOK = 0.2
@@ -53,6 +56,8 @@ class Work(NamedTuple):
     sphere_places: Annotated[Float64, "S 3"]
     ball_gaps: Annotated[Float64, "B"]
     ball_places: Annotated[Float64, "B 3"]
+    reach: Annotated[Float64, "n"]
+    """How far each variable moves the robot, against the one that does it most: weights of movements."""
 
 
 def work_of(n: int, M: int, S: int, B: int) -> Work:
@@ -67,6 +72,7 @@ def work_of(n: int, M: int, S: int, B: int) -> Work:
         sphere_places=np.zeros((S, 3)),
         ball_gaps=np.full(B, -np.inf),
         ball_places=np.zeros((B, 3)),
+        reach=np.ones(n),
     )
 
 
@@ -164,18 +170,18 @@ def _is_clear(tree, around, anchors, q, wanted, work):
 
 
 @njit(**FAST_INNER)
-def _looks(a, b):
+def _looks(a, b, reach):
     """Return how many collision checks a line takes."""
     most = 0.0
     for i in range(a.shape[0]):
-        most = max(most, abs(b[i] - a[i]))
+        most = max(most, reach[i] * abs(b[i] - a[i]))
     return max(1, int(np.ceil(most / RESOLUTION)))
 
 
 @njit(**FAST_INNER)
 def _walk(tree, around, anchors, a, b, wanted, work, state, most):
     """Return the share of a line that is clear, by ``most`` checks at most; ``a`` is taken to be clear."""
-    count = _looks(a, b)
+    count = _looks(a, b, work.reach)
     q = work.q
     for k in range(1, min(count, most) + 1):
         for i in range(a.shape[0]):
@@ -187,12 +193,12 @@ def _walk(tree, around, anchors, a, b, wanted, work, state, most):
 
 
 @njit(**FAST_INNER)
-def _nearest(nodes, count, q):
+def _nearest(nodes, count, q, reach):
     best, least = 0, np.inf
     for i in range(count):
         square = 0.0
         for j in range(q.shape[0]):
-            d = nodes[i, j] - q[j]
+            d = reach[j] * (nodes[i, j] - q[j])
             square += d * d
         if square < least:
             best, least = i, square
@@ -212,6 +218,35 @@ def _add(nodes, parents, counts, side, parent, q, share):
 
 
 @njit(**FAST_OUTER)
+def set_reach(tree, around, configurations, work):
+    """Set ``work.reach`` by the farthest that a sphere reaches from each axis in some configurations (K, n)."""
+    parent, _, turns, column, multiplier, _ = tree
+    node, centers, radii, first = around.node, around.centers, around.radii, around.resting[0]
+    frames, positions, reach = work.frames, work.positions, work.reach
+    reach[:] = 0.0
+    for k in range(configurations.shape[0]):
+        set_frames(tree, configurations[k], frames)
+        place_spheres(node, centers, frames, positions, first, node.shape[0])
+        for s in range(first, node.shape[0]):
+            m = node[s]
+            while m > 0:
+                far = 1.0  # m, of a variable that is a length
+                if turns[m]:
+                    x = positions[s, 0] - frames[m, 9]
+                    y = positions[s, 1] - frames[m, 10]
+                    z = positions[s, 2] - frames[m, 11]
+                    along = x * frames[m, 2] + y * frames[m, 5] + z * frames[m, 8]
+                    far = np.sqrt(max(x * x + y * y + z * z - along * along, 0.0)) + radii[s]
+                reach[column[m]] = max(reach[column[m]], abs(multiplier[m]) * far)
+                m = parent[m]
+    largest = 0.0
+    for i in range(reach.shape[0]):
+        largest = max(largest, reach[i])
+    for i in range(reach.shape[0]):
+        reach[i] = reach[i] / largest if largest > 0.0 else 1.0
+
+
+@njit(**FAST_OUTER)
 def grow(tree, around, anchors, wanted, draws, nodes, parents, counts, work, state, looks):
     """Grow the trees by about so many checks, or until they meet, are full, or no draws are left.
 
@@ -219,7 +254,7 @@ def grow(tree, around, anchors, wanted, draws, nodes, parents, counts, work, sta
         tree, around, anchors, wanted: as ``kernel.improve`` takes them; of what is wanted, a distance (m).
         draws: random configurations (K, n).
         nodes, parents, counts: (2, N, n), (2, N), (2,); roots have themselves as parents.
-        work: of ``work_of``, for these surroundings alone.
+        work: of ``work_of``, for these surroundings alone, after ``set_reach``.
         state: next draw, whose turn it is, looks so far; where they meet: nodes of side 0 and 1, or -1.
         looks: see above.
     """
@@ -232,13 +267,13 @@ def grow(tree, around, anchors, wanted, draws, nodes, parents, counts, work, sta
         q = draws[state[DRAWN]]
         state[DRAWN] += 1
         state[SIDE] = other
-        near = _nearest(nodes[side], counts[side], q)
+        near = _nearest(nodes[side], counts[side], q, work.reach)
         share = _walk(tree, around, anchors, nodes[side, near], q, wanted, work, state, STRIDE)
         if share == 0.0:
             continue
         new = _add(nodes, parents, counts, side, near, q, share)
         goal = nodes[side, new]
-        near = _nearest(nodes[other], counts[other], goal)
+        near = _nearest(nodes[other], counts[other], goal, work.reach)
         while counts[other] < N:
             share = _walk(tree, around, anchors, nodes[other, near], goal, wanted, work, state, STRIDE)
             if share == 0.0:
