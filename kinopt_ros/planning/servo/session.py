@@ -97,7 +97,9 @@ class Session:
 
     def accept(self, setup: ServoSetup, step: Step) -> None:
         """Take a step as done: its motion, if it has one, was sent in time."""
-        self.commanded, self._part, self._scene = step.commanded, step.part, setup.scene
+        self.commanded, self._part = step.commanded, step.part
+        if not step.missing:
+            self._scene = setup.scene
         if step.motion is not None:
             self.begins = step.commanded.start
             self._foreign, self.goes_on = False, True
@@ -154,7 +156,8 @@ class Session:
             return Step(self.commanded, None, None, 0.0, Status.ENVIRONMENT_CHANGED, sentence)
         wrong = _wrong(motion)
         if wrong:
-            return Step(self.commanded, None, None, 0.0, Status.ENVIRONMENT_CHANGED, f"{sentence}; {wrong}")
+            said = f"{sentence}; {wrong}"
+            return Step(self.commanded, None, None, 0.0, Status.ENVIRONMENT_CHANGED, said, missing=True)
         still = "" if motion.report.ok else ", which does not keep it clear any more"
         return Step(
             stop,

@@ -40,6 +40,8 @@ class Step:
     sentence: str = ""
     brakes: bool = False
     """Whether the new one is a stop."""
+    missing: bool = False
+    """Whether a brake is needed that cannot be made yet."""
 
 
 def servo_step(

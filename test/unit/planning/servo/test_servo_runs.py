@@ -14,6 +14,7 @@ from kinopt_ros.errors import InvalidRequestError
 from kinopt_ros.geometry.shapes import Box
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.se3 import pose, pose_error, so3_exp
+from kinopt_ros.planning.servo import session
 from kinopt_ros.planning.servo.commanded import Commanded
 from kinopt_ros.planning.servo.follow import Target, velocity_to_follow
 from kinopt_ros.planning.servo.session import NotFollowingError
@@ -327,6 +328,19 @@ def test_an_obstacle_that_appears_in_the_way_makes_the_robot_brake() -> None:
     own = run.setup.robot.limits.acceleration[:7]
     times = np.arange(0.0, step.commanded.trajectory.duration, 1e-3)
     assert (np.abs(evaluate(step.commanded.trajectory, times)[2]) <= own * (1 + 1e-6)).all()
+
+
+def test_a_brake_that_cannot_be_made_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The scene does not count as looked at before there is one."""
+    run, wish = a_run_into_a_wall()
+    with monkeypatch.context() as patched:
+        patched.setattr(session, "_wrong", lambda motion: "it breaks a limit")
+        step = run.period(wish)
+        assert step.motion is None
+        assert step.status is Status.ENVIRONMENT_CHANGED
+        assert step.sentence.endswith("it breaks a limit")
+    assert run.period(wish).brakes
+    assert not run.period(wish).brakes
 
 
 def test_a_robot_that_does_not_follow_is_noticed() -> None:

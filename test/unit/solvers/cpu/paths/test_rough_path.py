@@ -8,7 +8,9 @@ import pytest
 from support.arm_scenes import scene_of
 
 from kinopt_ros.array import Float64
+from kinopt_ros.collision.spheres import robot_spheres
 from kinopt_ros.geometry.shapes import Box
+from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.problems.trajectory import TrajectoryProblem
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.solvers.cpu.paths import rough_path as module
@@ -86,6 +88,30 @@ def test_clear_is_what_no_sphere_contradicts(panda: RobotModel, problem_of: Call
         found.append(counts[0] == 2)
     np.testing.assert_array_equal(found, expected)
     assert 20 < expected.sum() < 280
+
+
+def test_reach_is_how_far_each_variable_moves_spheres(panda: RobotModel, problem_of: Callable) -> None:
+    """Against what small changes of each variable do, by the general forward kinematics."""
+    problem = problem_of(LEFT, RIGHT, scene=WALL)
+    model = path_model(panda, problem)
+    around, spheres = model.around, robot_spheres(panda)
+    some = np.stack([LEFT, HIGH])
+    work = connect.work_of(7, len(model.tree.parent), len(around.radii), len(around.body_node))
+    connect.set_reach(model.tree.arrays, around.arrays, some, work)
+
+    def centers(q: Float64) -> Float64:
+        whole = np.repeat(problem.start[None], len(q), axis=0)
+        whole[:, :7] = q
+        poses = forward_kinematics(panda, whole, panda.link_names)[:, spheres.link]
+        moved: Float64 = (poses[..., :3, :3] @ spheres.centers[:, :, None])[..., 0] + poses[..., :3, 3]
+        return moved
+
+    expected = np.zeros(7)
+    for i, change in enumerate(1e-6 * np.eye(7)):
+        way = np.linalg.norm(centers(some + change) - centers(some - change), axis=2) / 2e-6
+        expected[i] = (way + spheres.radii)[way > 1e-6].max()  # those that do not move have no part in it
+    np.testing.assert_allclose(work.reach, expected / expected.max(), rtol=1e-6)
+    assert work.reach[6] < 0.3
 
 
 def test_same_seed_same_path(panda: RobotModel, problem_of: Callable) -> None:
