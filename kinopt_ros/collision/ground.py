@@ -1,22 +1,22 @@
 """Surface of a height map as triangles, for the judge."""
 
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Annotated
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from kinopt_ros.array import Float64, Int64
-from kinopt_ros.collision.coal_geometry import surface
+from kinopt_ros.collision.coal_geometry import Geometry, surface
 from kinopt_ros.geometry.shapes import HeightMap
 
 TILE = 32
 """Number of cells along an edge of a tile."""
 
-_tiles: WeakKeyDictionary[HeightMap, dict[tuple[int, int], Any]] = WeakKeyDictionary()
+_tiles: WeakKeyDictionary[HeightMap, dict[tuple[int, int], Geometry]] = WeakKeyDictionary()
 
 
-def ground_surfaces(ground: HeightMap, low: Float64, high: Float64) -> Iterator[Any]:
+def ground_surfaces(ground: HeightMap, low: Float64, high: Float64) -> Iterator[Geometry]:
     """Yield surfaces (of coal) that hold all of the ground in the rectangle from ``low`` to ``high`` (x, y).
 
     Inside of the grid they are tiles, which are made when first wanted, and kept.

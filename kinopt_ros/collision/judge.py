@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from kinopt_ros.array import Float64
-from kinopt_ros.collision.coal_geometry import geometry_of, load_coal
+from kinopt_ros.collision.coal_geometry import Geometry, geometry_of, load_coal
 from kinopt_ros.collision.ground import ground_surfaces
 from kinopt_ros.collision.kernels import ball_distances, layout
 from kinopt_ros.collision.obstacles import Obstacles, bounding_sphere, nearest, pack, rigid
@@ -189,7 +189,30 @@ def _nearer(a: Shape, T_a: Float64, b: Shape, T_b: Float64, clearance: float) ->
     return _separation(a, T_a, b, T_b, clearance).distance < clearance
 
 
-def _coal_nearer(a: Any, T_a: Float64, b: Any, T_b: Float64, clearance: float) -> bool:
+def _coal_nearer(a: Geometry, T_a: Float64, b: Geometry, T_b: Float64, clearance: float) -> bool:
+    apart, pairs = _parts_apart(a, T_a, b, T_b)
+    return any(
+        _part_nearer(a.parts[i], T_a, b.parts[j], T_b, clearance)
+        for gap, (i, j) in zip(apart, pairs, strict=True)
+        if gap < clearance + IN_DOUBT
+    )
+
+
+def _parts_apart(
+    a: Geometry, T_a: Float64, b: Geometry, T_b: Float64
+) -> tuple[list[float], list[tuple[int, int]]]:
+    """Return lower bounds of the distances of parts, and which parts: the nearest first."""
+    if len(a.parts) == len(b.parts) == 1:
+        return [-np.inf], [(0, 0)]
+    ours = a.balls[:, :3] @ T_a[:3, :3].T + T_a[:3, 3]
+    theirs = b.balls[:, :3] @ T_b[:3, :3].T + T_b[:3, 3]
+    apart = np.linalg.norm(ours[:, None] - theirs, axis=2) - a.balls[:, 3:] - b.balls[:, 3]
+    order = np.argsort(apart, axis=None)
+    i, j = np.unravel_index(order, apart.shape)
+    return apart.ravel()[order].tolist(), list(zip(i.tolist(), j.tolist(), strict=True))
+
+
+def _part_nearer(a: Any, T_a: Float64, b: Any, T_b: Float64, clearance: float) -> bool:
     coal = load_coal()
     request = coal.CollisionRequest()
     # Without contacts or without margin coal 3.0.3 misses boxes that triangles cross in the middle.
@@ -218,7 +241,20 @@ def _cube_nearer(a: Octomap, T_a: Float64, b: Shape, T_b: Float64, clearance: fl
         start += 1
 
 
-def _by_coal(a: Any, T_a: Float64, b: Any, T_b: Float64) -> Separation:
+def _by_coal(a: Geometry, T_a: Float64, b: Geometry, T_b: Float64) -> Separation:
+    apart, pairs = _parts_apart(a, T_a, b, T_b)
+    best: Separation | None = None
+    for gap, (i, j) in zip(apart, pairs, strict=True):
+        if best is not None and gap >= best.distance:
+            break
+        found = _parts_by_coal(a.parts[i], T_a, b.parts[j], T_b)
+        if best is None or found.distance < best.distance:
+            best = found
+    assert best is not None
+    return best
+
+
+def _parts_by_coal(a: Any, T_a: Float64, b: Any, T_b: Float64) -> Separation:
     coal = load_coal()
     request = coal.DistanceRequest()
     request.enable_signed_distance = True

@@ -10,7 +10,6 @@ import numpy as np
 from kinopt_ros.array import Bool, Float64
 from kinopt_ros.collision.adjacency import LinkPair
 from kinopt_ros.collision.coal_geometry import geometry_of, load_coal
-from kinopt_ros.collision.obstacles import bounding_sphere
 from kinopt_ros.collision.spheres import fitted_spheres
 from kinopt_ros.geometry import kept
 from kinopt_ros.geometry.shapes import (
@@ -143,14 +142,11 @@ class _Solids:
     """A link's shapes as coal knows them, and balls around each."""
 
     def __init__(self, shapes: Sequence[PlacedShape]) -> None:
-        self.parts = [(geometry_of(_known(placed.shape)), placed.T_frame_shape) for placed in shapes]
-        balls = [bounding_sphere(placed.shape) for placed in shapes]
-        self.radii = np.array([reach for _, reach in balls])
-        self.centers = np.array(
-            [
-                placed.T_frame_shape[:3, :3] @ center + placed.T_frame_shape[:3, 3]
-                for placed, (center, _) in zip(shapes, balls, strict=True)
-            ]
+        known = [(geometry_of(_known(placed.shape)), placed.T_frame_shape) for placed in shapes]
+        self.parts = [(part, T) for geometry, T in known for part in geometry.parts]
+        self.radii = np.concatenate([geometry.balls[:, 3] for geometry, _ in known])
+        self.centers = np.concatenate(
+            [geometry.balls[:, :3] @ T[:3, :3].T + T[:3, 3] for geometry, T in known]
         )
 
     def placed(self, T_root_link: Annotated[Float64, "4 4"]) -> Annotated[Float64, "S 3"]:

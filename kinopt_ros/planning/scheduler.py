@@ -13,6 +13,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable, Sequence
 
 from kinopt_ros.errors import KinoptError, NotReadyError
+from kinopt_ros.pauses import give_way
 from kinopt_ros.status import Status
 
 LOOK_SECONDS = 0.02
@@ -242,6 +243,7 @@ class Scheduler:
                     else []
                 )
                 self._trying += 1
+            give_way()
             left = task.quick(alike)
             with self._lock:
                 self._trying -= 1
@@ -269,6 +271,7 @@ class Scheduler:
                         return
                     self._slow_ready.wait()
                 task = self._slow.take()
+            give_way()
             task.slow()
 
 

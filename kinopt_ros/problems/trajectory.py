@@ -8,7 +8,7 @@ import numpy as np
 
 from kinopt_ros.array import Float64, Immutable, taken_over, with_arrays
 from kinopt_ros.errors import InvalidGoalError
-from kinopt_ros.pauses import OutOfTime
+from kinopt_ros.pauses import OutOfTime, give_way
 from kinopt_ros.problems.constraints.base import PathConstraint
 from kinopt_ros.problems.ik import GRACE, PoseTarget
 from kinopt_ros.scene.scene import Scene
@@ -170,6 +170,7 @@ class TrajectoryProblem(Immutable):
 
     def pause(self) -> None:
         """Raise ``OutOfTime`` if the deadline has passed. Long work calls this now and then."""
+        give_way()
         if self.late:
             raise OutOfTime("the deadline came")
 

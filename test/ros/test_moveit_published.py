@@ -70,6 +70,11 @@ def test_a_published_motion_that_nobody_does_is_no_success(moving: Moving) -> No
     status, result = moving.send(moving.move, goal).result()
     assert (status, result.error_code.val) == (ABORTED, result.error_code.CONTROL_FAILED)
     assert "the motion ends with 'panda_joint1' at 0.2" in result.error_code.message
+    fingers = moving.goal(joint_goal(moving.types, panda_finger_joint1=0.04))
+    fingers.request.group_name = "hand"
+    status, result = moving.send(moving.move, fingers).result()
+    assert (status, result.error_code.val) == (ABORTED, result.error_code.CONTROL_FAILED)
+    assert "has not left where the motion begins" in result.error_code.message
 
 
 @pytest.mark.parametrize("how", ["emergency stop", "end of the node"])

@@ -813,10 +813,10 @@ def test_a_robot_that_pauses_where_its_motion_ends_is_stopped(
     assert np.abs(told[-3000:] - motion.position[-1]).max() < 0.02, world.said
 
 
-def a_world_of_a_finger(plant: Plant | None = None) -> tuple[World, JointTrajectory]:
-    """A finger of a Panda that is about to close."""
-    finger, begin = ("panda_finger_joint1",), np.array([0.04])
-    motion = point_to_point(finger, begin, begin - 0.04, np.array([0.1]), np.array([0.5]), np.array([5.0]))
+def a_world_of_a_finger(plant: Plant | None = None, opens: bool = False) -> tuple[World, JointTrajectory]:
+    """A finger of a Panda that is about to close, or to open."""
+    finger, begin = ("panda_finger_joint1",), np.array([0.0 if opens else 0.04])
+    motion = point_to_point(finger, begin, 0.04 - begin, np.array([0.1]), np.array([0.5]), np.array([5.0]))
     return World(plant or Plant(), PANDA, finger, begin, [0]), motion
 
 
@@ -835,6 +835,21 @@ def test_fingers_that_have_not_begun_are_stopped(judged: bool) -> None:
         world.pass_ms(1e3 * motion.duration + 1000)
         told = world.truth()[1]
     assert np.abs(told - motion.position[0]).max() < 1e-3, world.said
+
+
+@pytest.mark.parametrize("opens", [False, True])
+def test_fingers_that_do_not_begin_have_failed(opens: bool) -> None:
+    """Nobody does it: that was a success. They may hold something already, which a brake would loosen."""
+    world, motion = a_world_of_a_finger(opens=opens)
+    with world.own_time():
+        world.wait()
+        world.pass_ms(50)
+        world.move(motion, judged=True)
+        world.pass_ms(1e3 * motion.duration + 3000)
+    [ended] = world.ended
+    assert ended.code == Status.CONTROL_FAILED
+    assert "panda_finger_joint1 of an end effector has not left where the motion begins" in ended.message
+    assert len(world.sent) == 1
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.01])

@@ -1,8 +1,11 @@
-"""Steps that hold Python's lock for long wait until no robot moves."""
+"""Steps that hold Python's lock for long wait until no robot moves; long work waits while a robot is stopped."""
+
+import threading
 
 import pytest
 
-from kinopt_ros.pauses import begin_to_look, end_to_look, wait_until_nothing_moves
+from kinopt_ros import pauses
+from kinopt_ros.pauses import begin_to_look, end_to_look, give_way, urgent, wait_until_nothing_moves
 
 
 def test_it_is_waited_until_no_robot_moves() -> None:
@@ -42,3 +45,59 @@ def test_programs_are_not_serialized_while_a_robot_moves(monkeypatch: pytest.Mon
         programs._save(None, "name", None)  # type: ignore[arg-type]
     finally:
         end_to_look(moves)
+
+
+def works_beside() -> tuple[threading.Thread, threading.Event]:
+    """A thread that works until its next pause, and what it sets after that."""
+    went_on = threading.Event()
+
+    def work() -> None:
+        give_way()
+        went_on.set()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    return thread, went_on
+
+
+def test_work_gives_way_to_what_is_urgent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pauses, "GIVES_WAY", 60.0)
+    with urgent():
+        with urgent():  # a brake within a stop
+            thread, went_on = works_beside()
+        give_way()  # not to itself
+        assert not went_on.wait(0.05)
+    assert went_on.wait(60.0)
+    thread.join()
+    give_way()
+
+
+def test_work_gives_way_to_all_that_is_urgent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stop of the node's own and an emergency come on different threads."""
+    monkeypatch.setattr(pauses, "GIVES_WAY", 60.0)
+    begun, may_end = threading.Event(), threading.Event()
+
+    def stops() -> None:
+        with urgent():
+            begun.set()
+            may_end.wait(60.0)
+
+    other = threading.Thread(target=stops)
+    other.start()
+    assert begun.wait(60.0)
+    with urgent():
+        thread, went_on = works_beside()
+    assert not went_on.wait(0.05)
+    may_end.set()
+    assert went_on.wait(60.0)
+    for one in (thread, other):
+        one.join()
+
+
+def test_work_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who is urgent may wait for it."""
+    monkeypatch.setattr(pauses, "GIVES_WAY", 0.01)
+    with urgent():
+        thread, went_on = works_beside()
+        assert went_on.wait(60.0)
+    thread.join()

@@ -3,6 +3,7 @@
 import time
 from dataclasses import replace
 
+from kinopt_ros.pauses import give_way
 from kinopt_ros.problems.trajectory import TrajectoryProblem
 from kinopt_ros.solvers.paths import Progress, Report
 from kinopt_ros.solvers.trajectory_gate import TIMING
@@ -47,6 +48,7 @@ class SearchState:
 
     def told(self, stage: str) -> bool:
         """Report the stage; False if the search is cancelled."""
+        give_way()
         if self._report is None:
             return True
         return self._report(Progress(stage, self.iterations, (), float("nan")))

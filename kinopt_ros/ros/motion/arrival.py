@@ -13,7 +13,7 @@ from kinopt_ros.array import Float64
 from kinopt_ros.errors import StartStateError, quoted
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.turns import apart, continuous_joints
-from kinopt_ros.ros.motion.beside import away, variables_of
+from kinopt_ros.ros.motion.beside import away, have_not_begun, variables_of
 from kinopt_ros.ros.motion.last_look import AWAY, check_is_at_rest
 from kinopt_ros.ros.motion.published import Published
 from kinopt_ros.ros.robot.joint_states import RobotState
@@ -69,6 +69,13 @@ def off_end_of(one: Published, position: Annotated[Float64, "... n"]) -> Annotat
     grips = _grips(one.robot)
     off = apart(position - end, turns)
     return np.where([name in grips for name in one.message.joint_names], 0.0, off)
+
+
+def waiting_grips(one: Published, state: RobotState) -> list[str]:
+    """Return the joints of end effectors that are measured where a motion begins, though it ends elsewhere: nobody does
+    it, or they hold something already."""
+    grips, waits = _grips(one.robot), have_not_begun(one, state).tolist()
+    return [name for name, here in zip(one.message.joint_names, waits, strict=True) if here and name in grips]
 
 
 def check_at_end(one: Published, state: RobotState, timeout: float) -> None:

@@ -150,6 +150,14 @@ def is_at_begin(one: Published, state: RobotState) -> bool:
     return bool((away(one, state, one.motion.position[0]) <= _near(one)).all())
 
 
+def have_not_begun(one: Published, state: RobotState) -> Annotated[Bool, "n"]:
+    """Return which joints of a motion are measured where it begins, though it ends elsewhere."""
+    begin, end = one.motion.position[[0, -1]]
+    near = _near(one)
+    waits: Bool = (np.abs(end - begin) > near) & (away(one, state, begin) <= near)
+    return waits
+
+
 def stays_arrived(one: Published, state: RobotState) -> bool:
     """Check whether joints are measured where they were when their published motion was over: that may be beside its
     end, where fingers hold something."""

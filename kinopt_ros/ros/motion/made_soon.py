@@ -4,6 +4,8 @@ then. Else a busy machine would have the robot go back to where it was."""
 from collections.abc import Callable
 from typing import TypeVar
 
+from kinopt_ros.pauses import urgent
+
 _STALE = 25_000_000
 """Difference to the time that making a brake was to take, ns, from which on it is made once more."""
 _TIMES = 4
@@ -24,7 +26,8 @@ def made_soon(make: Callable[[int], T], clock: Callable[[], int]) -> T:
     ahead = 0
     for number in range(_TIMES):
         begin = clock()
-        made = make(ahead)
+        with urgent():
+            made = make(ahead)
         took = clock() - begin
         if abs(took - ahead) <= _STALE:
             break

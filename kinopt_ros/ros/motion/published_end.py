@@ -11,9 +11,9 @@ from typing import Annotated
 import numpy as np
 
 from kinopt_ros.array import Float64
-from kinopt_ros.errors import StaleStateError, StartStateError
+from kinopt_ros.errors import StaleStateError, StartStateError, shortened
 from kinopt_ros.ros.context import Context
-from kinopt_ros.ros.motion.arrival import TOLERANCE, check_at_end, off_end
+from kinopt_ros.ros.motion.arrival import TOLERANCE, check_at_end, off_end, waiting_grips
 from kinopt_ros.ros.motion.beside import is_at_begin, is_at_end, is_left_in, pace_until, variables_of
 from kinopt_ros.ros.motion.last_look import AWAY
 from kinopt_ros.ros.motion.published import LOOK_SECONDS, Published
@@ -104,6 +104,12 @@ class PublishedEnd:
             time.sleep(LOOK_SECONDS)
         return ""
 
+    def waits_in_grips(self) -> bool:
+        """Check whether all is at its end but joints of end effectors, which have not begun: they may hold something,
+        which a brake would loosen."""
+        running, state = self._running, self._state()
+        return bool(off_end(running, state).max() <= AWAY and waiting_grips(running, state))
+
     def why_left(self) -> str:
         """Return a sentence if the robot is known to stand on its way; else nothing."""
         running, state = self._running, self._state()
@@ -137,6 +143,12 @@ class PublishedEnd:
             times, seen = times_at_end(self._running), self._running.progress.visits.count
             raise StartStateError(
                 f"the motion comes to where it ends {times} times, and the robot was seen to come there {seen} times"
+            )
+        waiting = waiting_grips(self._running, state)
+        if waiting:
+            raise StartStateError(
+                f"{shortened(waiting)} of an end effector has not left where the motion begins: nobody does what is "
+                "published, or it holds something already"
             )
 
     def _comes_again(self) -> bool:

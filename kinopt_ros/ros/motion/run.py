@@ -353,7 +353,7 @@ class MotionRun:
         why = end.why_not_there(lambda: self.stopped) if self._judged else end.why_left()
         if why:
             self.stop(Status.CONTROL_FAILED, why)
-            return False
+            return end.waits_in_grips()
         return self._stop is None or not end.may_go_on()
 
     def _brake(self, running: Published) -> bool:

@@ -17,6 +17,7 @@ from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.node import Node
 from rclpy.time_source import CLOCK_TOPIC
 
+from kinopt_ros.pauses import give_way
 from kinopt_ros.ros.messages.stamps import hearing_times
 from kinopt_ros.ros.serving.guarded_executor import GuardedExecutor
 
@@ -49,6 +50,12 @@ class RestExecutor(GuardedExecutor):
         super().__init__()
         self._others = [other.group for other in others]
         self.add_node(node)
+
+    def wait_for_ready_callbacks(self, *args: Any, **options: Any) -> Any:
+        """Return what is to be run next, once nothing urgent is being done."""
+        ready = super().wait_for_ready_callbacks(*args, **options)
+        give_way()
+        return ready
 
     def can_execute(self, entity: Any) -> bool:
         """Check whether nobody else serves a callback, and it is its turn."""

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from kinopt_ros.array import Float64
 from kinopt_ros.errors import KinoptError
+from kinopt_ros.pauses import urgent
 from kinopt_ros.planning.servo.commanded import Commanded
 from kinopt_ros.planning.servo.setup import PATIENCE, ServoSetup, servo_setup
 from kinopt_ros.planning.servo.stop import is_at_rest_sooner
@@ -82,7 +83,7 @@ class EmergencyStop:
     def take(self, message: Any) -> None:
         """Stop, or allow motions again. What is so already is left as it is, as latched messages come twice; but a
         controller that has refused to stop is told again, and joints are watched again."""
-        with self._turn:
+        with self._turn, urgent():
             self._take(message)
 
     def _take(self, message: Any) -> None:
@@ -124,7 +125,7 @@ class EmergencyStop:
         Returns:
             What was done, or why nothing was; empty if nothing runs.
         """
-        with self._turn:
+        with self._turn, urgent():
             return self._stop_all(owner, lasting)
 
     def _stop_all(self, owner: str, lasting: bool) -> str:

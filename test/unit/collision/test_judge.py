@@ -223,6 +223,36 @@ def test_uneven_ground_as_all_its_triangles():
             assert found == pytest.approx(expected, abs=1e-9) if expected > 0.0 else found < 0.0
 
 
+def test_a_mesh_in_tiles_is_as_far_as_the_whole(monkeypatch):
+    """coal holds Python's lock for 2.5 us a triangle while it builds a tree: no tree is built of very many."""
+    from kinopt_ros.collision import coal_geometry
+
+    trimesh = pytest.importorskip("trimesh")
+    rng = np.random.default_rng(7)
+    ball = trimesh.creation.icosphere(subdivisions=3, radius=0.5)
+    ball.vertices *= [1.0, 0.7, 0.4]
+    whole, tiled = (Mesh(np.array(ball.vertices), np.array(ball.faces)) for _ in range(2))
+    others = [box_mesh(0.3, 0.2, 0.1), Box(0.3, 0.2, 0.1), Cylinder(0.1, 0.3), whole]
+    judge.prepare(whole)
+    monkeypatch.setattr(coal_geometry, "TILE", 100)
+    judge.prepare(tiled)
+    parts = coal_geometry.geometry_of(tiled).parts
+    assert len(parts) > 10
+    assert sum(part.num_tris for part in parts) == len(ball.faces)
+    assert max(part.num_tris for part in parts) <= 100
+    for number in range(200):
+        other, T_a, T_b = others[number % len(others)], random_pose(rng), random_pose(rng)
+        expected, found = distance(whole, T_a, other, T_b), distance(tiled, T_a, other, T_b)
+        assert (found.distance > 0.0) == (expected.distance > 0.0)
+        if expected.distance > 0.0:
+            assert found.distance == pytest.approx(expected.distance, abs=1e-9)
+            assert np.linalg.norm(found.point_a - found.point_b) == pytest.approx(found.distance, abs=1e-6)
+        for clearance in (0.0, 0.1):
+            assert in_collision(tiled, T_a, other, T_b, clearance) == in_collision(
+                whole, T_a, other, T_b, clearance
+            )
+
+
 def test_what_is_below_ground_collides():
     ground = HeightMap(np.zeros((50, 50)), 0.1)
     for small in SMALL:
@@ -329,7 +359,7 @@ def test_what_is_prepared_is_not_built_again(monkeypatch):
     for shape in (mesh, cloud, Box(1.0, 1.0, 1.0)):
         judge.prepare(shape)
     monkeypatch.setattr(trees, "_built", None)
-    monkeypatch.setattr(coal_geometry, "_surface", None)
+    monkeypatch.setattr(coal_geometry, "_of_mesh", None)
     assert in_collision(mesh, HERE, cloud, HERE)
     assert in_collision(mesh, HERE, Box(1.0, 1.0, 1.0), HERE)
 

@@ -83,7 +83,7 @@ def worst_against_coal(count, seed):
         shape, T = random_primitive(rng, kind), random_pose(rng)
         balls = np.column_stack([rng.uniform(-1.0, 1.0, (BALLS, 3)), rng.uniform(0.01, 0.2, BALLS)])
         found = nearest(pack([PlacedShape(shape, T)]), balls).distances
-        geometry, place = geometry_of(shape), coal.Transform3s(T[:3, :3], T[:3, 3])
+        geometry, place = geometry_of(shape).parts[0], coal.Transform3s(T[:3, :3], T[:3, 3])
         for ball, distance in zip(balls, found, strict=True):
             inside = depth_in_round(shape, T[:3, :3].T @ (ball[:3] - T[:3, 3]))
             expected = coal_distance(coal, ball, geometry, place) if inside is None else inside - ball[3]

@@ -8,6 +8,7 @@ import numpy as np
 
 from kinopt_ros.array import Float64, Int64
 from kinopt_ros.costs.stencils import derivative_matrix
+from kinopt_ros.pauses import give_way
 from kinopt_ros.problems.trajectory import CostWeights, TrajectoryProblem
 from kinopt_ros.problems.trajectory_bounds import position_bounds
 from kinopt_ros.robot.model import RobotModel
@@ -77,6 +78,7 @@ def optimize_paths(
             one.prepare(request.rough)
         while going and one.running():
             one.improve()
+            give_way()
             late = problem.deadline is not None and time.monotonic() >= problem.deadline
             going = not late and (report is None or report(one.progress(f"path {s + 1} of {S}")))
             if going and not one.running():
