@@ -23,7 +23,7 @@ def go_on() -> None:
 
 
 GIVES_WAY = 0.1
-"""Longest time that work waits at once for what is urgent, s: whoever is urgent may wait for it."""
+"""Longest time that work waits at one of its pauses for what is urgent, s: whoever is urgent may wait for it."""
 _urgent: set[int] = set()
 """Threads that do what is urgent."""
 _changed = threading.Condition()

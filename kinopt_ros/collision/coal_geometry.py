@@ -6,7 +6,7 @@ is heard. So the surface of a large mesh is cut into tiles, each with a tree of 
 """
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 from weakref import WeakKeyDictionary
@@ -14,7 +14,6 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from kinopt_ros.array import Float64, Int64
-from kinopt_ros.collision.obstacles import bounding_sphere
 from kinopt_ros.errors import MissingPackageError
 from kinopt_ros.geometry.shapes import Box, Capsule, Cone, Cylinder, Mesh, Plane, Primitive, Sphere
 
@@ -32,6 +31,8 @@ class Geometry:
     parts: tuple[Any, ...]
     balls: Annotated[Float64, "K 4"]
     """Centre and radius of a ball around each part, in the shape's frame, m."""
+    boxes: Annotated[Float64, "K 6"]
+    """Lowest and highest corner of a box around each part, in that frame."""
 
 
 def load_coal() -> Any:
@@ -59,18 +60,22 @@ def surface(vertices: Float64, triangles: Int64) -> Geometry:
     """Build trees of triangles; what lies inside is not part of them."""
     tiles = [_used(vertices, triangles[tile]) for tile in _tiles(vertices, triangles)]
     parts = tuple(_tree(corners, numbers) for corners, numbers in tiles)
-    return Geometry(parts, np.array([_ball(corners) for corners, _ in tiles]))
+    return _around(parts, [corners for corners, _ in tiles])
 
 
 def _of_mesh(mesh: Mesh) -> Geometry:
     if len(mesh.triangles) <= TILE:
-        return Geometry((_tree(mesh.vertices, mesh.triangles),), _ball(mesh.vertices)[None])
+        return _around((_tree(mesh.vertices, mesh.triangles),), [mesh.vertices])
     return surface(mesh.vertices, mesh.triangles)
 
 
 def _of_primitive(shape: Primitive) -> Geometry:
+    from kinopt_ros.collision.obstacles import bounding_sphere  # which imports numba
+
     centre, reach = bounding_sphere(shape)
-    return Geometry((_primitive(shape),), np.array([[*centre, reach]]))
+    middle, half = np.array(centre), np.full(3, reach)
+    box = np.concatenate([middle - half, middle + half])
+    return Geometry((_primitive(shape),), np.append(middle, reach)[None], box[None])
 
 
 def _tree(vertices: Float64, triangles: Int64) -> Any:
@@ -104,9 +109,13 @@ def _used(vertices: Float64, triangles: Int64) -> tuple[Float64, Int64]:
     return vertices[numbers], places.reshape(-1, 3)
 
 
-def _ball(corners: Annotated[Float64, "V 3"]) -> Annotated[Float64, "4"]:
-    middle = 0.5 * (corners.min(axis=0) + corners.max(axis=0))
-    return np.append(middle, np.linalg.norm(corners - middle, axis=1).max() * (1.0 + 1e-12))
+def _around(parts: tuple[Any, ...], corners: Sequence[Annotated[Float64, "V 3"]]) -> Geometry:
+    """Return parts that contain the given corners."""
+    low, high = (np.array([side(each, axis=0) for each in corners]) for side in (np.min, np.max))
+    middle = 0.5 * (low + high)
+    reach = [np.linalg.norm(each - m, axis=1).max() for each, m in zip(corners, middle, strict=True)]
+    balls = np.column_stack([middle, np.array(reach) * (1.0 + 1e-12)])
+    return Geometry(parts, balls, np.concatenate([low, high], axis=1))
 
 
 def _primitive(shape: Primitive) -> Any:

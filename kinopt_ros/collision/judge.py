@@ -48,6 +48,8 @@ IN_DOUBT = 1e-5
 """Gap up to which shapes count as touching in ``in_collision``, m.
 
 So close to contact coal's GJK may take a penetration of a few 1e-6 m for a gap."""
+_ROUNDING = 1e-9
+"""Length that bounds of distances are lowered by, m."""
 TOUCHING = 1e-9
 """Least penetration depth of shapes that collide, m."""
 OUTER_BALL = np.array([1.0, 1.0, 1.0, math.sqrt(3.0)])
@@ -190,26 +192,26 @@ def _nearer(a: Shape, T_a: Float64, b: Shape, T_b: Float64, clearance: float) ->
 
 
 def _coal_nearer(a: Geometry, T_a: Float64, b: Geometry, T_b: Float64, clearance: float) -> bool:
-    apart, pairs = _parts_apart(a, T_a, b, T_b)
-    return any(
-        _part_nearer(a.parts[i], T_a, b.parts[j], T_b, clearance)
-        for gap, (i, j) in zip(apart, pairs, strict=True)
-        if gap < clearance + IN_DOUBT
-    )
-
-
-def _parts_apart(
-    a: Geometry, T_a: Float64, b: Geometry, T_b: Float64
-) -> tuple[list[float], list[tuple[int, int]]]:
-    """Return lower bounds of the distances of parts, and which parts: the nearest first."""
     if len(a.parts) == len(b.parts) == 1:
-        return [-np.inf], [(0, 0)]
-    ours = a.balls[:, :3] @ T_a[:3, :3].T + T_a[:3, 3]
-    theirs = b.balls[:, :3] @ T_b[:3, :3].T + T_b[:3, 3]
-    apart = np.linalg.norm(ours[:, None] - theirs, axis=2) - a.balls[:, 3:] - b.balls[:, 3]
-    order = np.argsort(apart, axis=None)
-    i, j = np.unravel_index(order, apart.shape)
-    return apart.ravel()[order].tolist(), list(zip(i.tolist(), j.tolist(), strict=True))
+        return _part_nearer(a.parts[0], T_a, b.parts[0], T_b, clearance)
+    near = np.argwhere(_parts_apart(a, T_a, b, T_b) < clearance + IN_DOUBT)
+    return any(_part_nearer(a.parts[i], T_a, b.parts[j], T_b, clearance) for i, j in near.tolist())
+
+
+def _parts_apart(a: Geometry, T_a: Float64, b: Geometry, T_b: Float64) -> Annotated[Float64, "K L"]:
+    """Return lower bounds of the distances of all parts: from boxes of each to balls around those of the other."""
+    T_a_b: Float64 = np.linalg.inv(T_a) @ T_b
+    T_b_a: Float64 = np.linalg.inv(T_b) @ T_a
+    gaps = _from_boxes(a, T_a_b, b), _from_boxes(b, T_b_a, a).T
+    apart: Float64 = np.maximum(*gaps) - _ROUNDING
+    return apart
+
+
+def _from_boxes(a: Geometry, T_a_b: Float64, b: Geometry) -> Annotated[Float64, "K L"]:
+    centers = b.balls[:, :3] @ T_a_b[:3, :3].T + T_a_b[:3, 3]
+    outside = np.maximum(a.boxes[:, None, :3] - centers, centers - a.boxes[:, None, 3:])
+    gaps: Float64 = np.linalg.norm(np.maximum(outside, 0.0), axis=2) - b.balls[:, 3]
+    return gaps
 
 
 def _part_nearer(a: Any, T_a: Float64, b: Any, T_b: Float64, clearance: float) -> bool:
@@ -242,11 +244,14 @@ def _cube_nearer(a: Octomap, T_a: Float64, b: Shape, T_b: Float64, clearance: fl
 
 
 def _by_coal(a: Geometry, T_a: Float64, b: Geometry, T_b: Float64) -> Separation:
-    apart, pairs = _parts_apart(a, T_a, b, T_b)
+    if len(a.parts) == len(b.parts) == 1:
+        return _parts_by_coal(a.parts[0], T_a, b.parts[0], T_b)
+    apart = _parts_apart(a, T_a, b, T_b)
     best: Separation | None = None
-    for gap, (i, j) in zip(apart, pairs, strict=True):
-        if best is not None and gap >= best.distance:
-            break
+    for pair in np.argsort(apart, axis=None):
+        i, j = divmod(int(pair), len(b.parts))
+        if best is not None and apart[i, j] >= best.distance:
+            return best
         found = _parts_by_coal(a.parts[i], T_a, b.parts[j], T_b)
         if best is None or found.distance < best.distance:
             best = found

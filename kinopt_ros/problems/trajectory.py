@@ -169,7 +169,8 @@ class TrajectoryProblem(Immutable):
         return full
 
     def pause(self) -> None:
-        """Raise ``OutOfTime`` if the deadline has passed. Long work calls this now and then."""
+        """Give way to what is urgent, and raise ``OutOfTime`` if the deadline has passed. Long work calls this now and
+        then."""
         give_way()
         if self.late:
             raise OutOfTime("the deadline came")

@@ -74,7 +74,7 @@ def test_a_published_motion_that_nobody_does_is_no_success(moving: Moving) -> No
     fingers.request.group_name = "hand"
     status, result = moving.send(moving.move, fingers).result()
     assert (status, result.error_code.val) == (ABORTED, result.error_code.CONTROL_FAILED)
-    assert "has not left where the motion begins" in result.error_code.message
+    assert "has not moved since the motion was sent" in result.error_code.message
 
 
 @pytest.mark.parametrize("how", ["emergency stop", "end of the node"])

@@ -12,6 +12,7 @@ from stops.scenarios import SCENARIOS
 from stops.trials import ROBOTS, Trial, tried
 from stops.world import World
 
+from kinopt_ros import pauses
 from kinopt_ros.planning.motion import plan_joint_motion
 from kinopt_ros.robot.urdf import robot_from_urdf
 from kinopt_ros.ros.motion import brakes, stops_in_time
@@ -813,6 +814,20 @@ def test_a_robot_that_pauses_where_its_motion_ends_is_stopped(
     assert np.abs(told[-3000:] - motion.position[-1]).max() < 0.02, world.said
 
 
+def test_others_give_way_to_a_stop() -> None:
+    world, motion = a_world(Plant())
+    seen: list[bool] = []
+    world.stop._announce = lambda stopped, sentence: seen.append(bool(pauses._urgent))
+    with world.own_time():
+        world.pass_ms(50)
+        world.move(motion)
+        world.pass_ms(200)
+        world.emergency(True)
+        world.pass_ms(2000)
+    assert seen == [True]
+    assert not pauses._urgent
+
+
 def a_world_of_a_finger(plant: Plant | None = None, opens: bool = False) -> tuple[World, JointTrajectory]:
     """A finger of a Panda that is about to close, or to open."""
     finger, begin = ("panda_finger_joint1",), np.array([0.0 if opens else 0.04])
@@ -848,12 +863,48 @@ def test_fingers_that_do_not_begin_have_failed(opens: bool) -> None:
         world.pass_ms(1e3 * motion.duration + 3000)
     [ended] = world.ended
     assert ended.code == Status.CONTROL_FAILED
-    assert "panda_finger_joint1 of an end effector has not left where the motion begins" in ended.message
+    assert "panda_finger_joint1 of an end effector has not moved since the motion was sent" in ended.message
     assert len(world.sent) == 1
 
 
+def a_world_of_arm_and_finger() -> tuple[World, JointTrajectory]:
+    """A Panda that is about to turn its first joint by 1.5 rad and back, while a finger closes."""
+    joints, way = (*ARM, "panda_finger_joint1"), np.zeros(len(ARM) + 1)
+    begin = PANDA.default_q[[PANDA.variable_index[name] for name in joints]]
+    begin[-1], way[0] = 0.04, 1.5
+    end = begin + way
+    end[-1] = 0.0
+    limits = [
+        limit[[PANDA.variable_index[name] for name in joints]]
+        for limit in (PANDA.limits.velocity, PANDA.limits.acceleration, PANDA.limits.jerk)
+    ]
+    there = point_to_point(joints, begin, end, *limits)
+    again = end - way
+    return World(Plant(), PANDA, joints, begin, [0]), joined(
+        there, point_to_point(joints, end, again, *limits)
+    )
+
+
+def test_an_arm_does_not_go_on_unwatched_as_fingers_have_not_begun() -> None:
+    """The arm ends where it begins, and waits, too."""
+    world, motion = a_world_of_arm_and_finger()
+    with world.own_time():
+        world.wait()
+        world.pass_ms(50)
+        world.move(motion, judged=True)
+        world.pass_ms(1e3 * motion.duration + 3000)
+        [ended] = world.ended
+        assert ended.code == Status.CONTROL_FAILED
+        assert "has not moved since the motion was sent" in ended.message
+        assert len(world.sent) == 2
+        world.go_on()
+        world.pass_ms(1e3 * motion.duration + 1000)
+        told = world.truth()[1]
+    assert np.abs(told[:, :-1] - motion.position[0, :-1]).max() < 0.02, world.said
+
+
 @pytest.mark.parametrize("noise", [0.0, 0.01])
-@pytest.mark.parametrize("held", [0.02, 0.036])
+@pytest.mark.parametrize("held", [0.02, 0.0375])
 @pytest.mark.parametrize("judged", [False, True])
 def test_fingers_that_hold_something_are_not_loosened(judged: bool, held: float, noise: float) -> None:
     """An emergency stop long after their motion told them to stay where they were measured."""

@@ -31,6 +31,7 @@ from trajectory_msgs.msg import JointTrajectory
 from kinopt_msgs.action import OptimizeTrajectory
 from kinopt_msgs.msg import ServoStatus
 from kinopt_msgs.srv import SolveIK
+from kinopt_ros import pauses
 from kinopt_ros.errors import KinoptError
 from kinopt_ros.planning.scheduler import Scheduler, Task
 from kinopt_ros.planning.statistics import Statistics
@@ -94,6 +95,21 @@ def test_what_is_urgent_is_answered_while_the_rest_is_at_work(served: Served) ->
         assert answer.result().success
         assert not waiting.done()
     gate.open.set()
+    served.until(waiting.done)
+
+
+def test_the_rest_gives_way_to_stops(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pauses, "GIVES_WAY", LONG)
+    gate = Gate()
+    gate.open.set()
+    served.node.create_service(Trigger, "~/slow", gate.pass_through)
+    slow = served.client.create_client(Trigger, "served_twice/slow")
+    served.start()
+    served.until(slow.service_is_ready)
+    with pauses.urgent():
+        waiting = slow.call_async(Trigger.Request())
+        served.pause(0.3)
+        assert not gate.entered.is_set()
     served.until(waiting.done)
 
 

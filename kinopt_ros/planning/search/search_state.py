@@ -47,7 +47,7 @@ class SearchState:
         return late and self.problem.duration is not None
 
     def told(self, stage: str) -> bool:
-        """Report the stage; False if the search is cancelled."""
+        """Give way to what is urgent, and report the stage; False if the search is cancelled."""
         give_way()
         if self._report is None:
             return True

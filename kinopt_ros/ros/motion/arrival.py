@@ -10,7 +10,7 @@ from typing import Annotated
 import numpy as np
 
 from kinopt_ros.array import Float64
-from kinopt_ros.errors import StartStateError, quoted
+from kinopt_ros.errors import StartStateError, quoted, shortened
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.turns import apart, continuous_joints
 from kinopt_ros.ros.motion.beside import away, have_not_begun, variables_of
@@ -71,11 +71,26 @@ def off_end_of(one: Published, position: Annotated[Float64, "... n"]) -> Annotat
     return np.where([name in grips for name in one.message.joint_names], 0.0, off)
 
 
-def waiting_grips(one: Published, state: RobotState) -> list[str]:
-    """Return the joints of end effectors that are measured where a motion begins, though it ends elsewhere: nobody does
-    it, or they hold something already."""
-    grips, waits = _grips(one.robot), have_not_begun(one, state).tolist()
-    return [name for name, here in zip(one.message.joint_names, waits, strict=True) if here and name in grips]
+class GripsWaitError(StartStateError):
+    """A robot is where its motion ends, but for joints of end effectors that have not begun."""
+
+    def __init__(self, joints: list[str]) -> None:
+        super().__init__(
+            f"{shortened(joints)} of an end effector has not moved since the motion was sent: nobody does what is "
+            "published, or it holds something already"
+        )
+        self.joints = joints
+
+
+def check_grips_have_begun(one: Published, state: RobotState, q: Annotated[Float64, "n"]) -> None:
+    """Raise GripsWaitError if joints of end effectors are where they were when a motion was sent (q, rad or m), though
+    it ends elsewhere."""
+    grips, waits = _grips(one.robot), have_not_begun(one, state, q).tolist()
+    waiting = [
+        name for name, still in zip(one.message.joint_names, waits, strict=True) if still and name in grips
+    ]
+    if waiting:
+        raise GripsWaitError(waiting)
 
 
 def check_at_end(one: Published, state: RobotState, timeout: float) -> None:

@@ -26,6 +26,8 @@ OFF = 0.01
 """How far joints may be measured from the way of their motion, rad or m."""
 NEAR, LEAST_NEAR = 0.05, 1e-3
 """Share of a joint's range in which it counts as at a place, and the least such way, rad or m; OFF at most."""
+STILL, LEAST_STILL, MOST_STILL = 0.01, 2e-4, 1e-3
+"""Share of a joint's range in which it counts as not having moved, and the least and largest such way, rad or m."""
 STEP = 0.01
 """Time between two points of a way that are compared with what is measured, s; longer in long motions."""
 MOST_POINTS = 20_000
@@ -150,12 +152,19 @@ def is_at_begin(one: Published, state: RobotState) -> bool:
     return bool((away(one, state, one.motion.position[0]) <= _near(one)).all())
 
 
-def have_not_begun(one: Published, state: RobotState) -> Annotated[Bool, "n"]:
-    """Return which joints of a motion are measured where it begins, though it ends elsewhere."""
-    begin, end = one.motion.position[[0, -1]]
-    near = _near(one)
-    waits: Bool = (np.abs(end - begin) > near) & (away(one, state, begin) <= near)
-    return waits
+def have_not_moved(one: Published, state: RobotState, q: Annotated[Float64, "n"]) -> Annotated[Bool, "n"]:
+    """Return which joints of a motion are measured where they were when it was sent (rad or m)."""
+    variables, limits = variables_of(one.robot, [one]), one.robot.limits
+    still = np.clip(STILL * (limits.upper - limits.lower)[variables], LEAST_STILL, MOST_STILL)
+    there: Bool = np.abs(state.q[variables] - q) <= still
+    return there
+
+
+def have_not_begun(one: Published, state: RobotState, q: Annotated[Float64, "n"]) -> Annotated[Bool, "n"]:
+    """Return which joints of a motion have not moved since it was sent, though it ends elsewhere; arguments as of
+    ``have_not_moved``."""
+    ends = np.array(one.message.points[-1].positions)
+    return have_not_moved(one, state, q) & (away(one, state, ends) > _near(one))
 
 
 def stays_arrived(one: Published, state: RobotState) -> bool:

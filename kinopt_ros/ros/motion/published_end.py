@@ -11,10 +11,23 @@ from typing import Annotated
 import numpy as np
 
 from kinopt_ros.array import Float64
-from kinopt_ros.errors import StaleStateError, StartStateError, shortened
+from kinopt_ros.errors import StaleStateError, StartStateError
 from kinopt_ros.ros.context import Context
-from kinopt_ros.ros.motion.arrival import TOLERANCE, check_at_end, off_end, waiting_grips
-from kinopt_ros.ros.motion.beside import is_at_begin, is_at_end, is_left_in, pace_until, variables_of
+from kinopt_ros.ros.motion.arrival import (
+    TOLERANCE,
+    GripsWaitError,
+    check_at_end,
+    check_grips_have_begun,
+    off_end,
+)
+from kinopt_ros.ros.motion.beside import (
+    have_not_moved,
+    is_at_begin,
+    is_at_end,
+    is_left_in,
+    pace_until,
+    variables_of,
+)
 from kinopt_ros.ros.motion.last_look import AWAY
 from kinopt_ros.ros.motion.published import LOOK_SECONDS, Published
 from kinopt_ros.ros.motion.returning import look, may_be_to_come, times_at_end
@@ -57,6 +70,17 @@ class PublishedEnd:
         self._running = running
         self._waited_for = waited_for
         self._moved: _Moved | None = None
+        self._sent_at = self._state().q[variables_of(running.robot, [running])]
+        """Where its joints were when it was sent, rad or m."""
+        self._waiting: list[str] = []
+        """Joints of end effectors that have not begun, where all others are at their end."""
+
+    @property
+    def only_grips_wait(self) -> bool:
+        """Whether the motion was not done as joints of end effectors have not begun, and moves no others."""
+        positions, names = self._running.motion.position, self._running.message.joint_names
+        moving = [name for name, way in zip(names, np.ptp(positions, axis=0), strict=True) if way > 0.0]
+        return bool(self._waiting) and set(moving) <= set(self._waiting)
 
     def look(self) -> None:
         """Take notice of where the joints are."""
@@ -97,18 +121,15 @@ class PublishedEnd:
                 self._check_there()
             except (StartStateError, StaleStateError) as error:
                 if time.monotonic() > end:
+                    if isinstance(error, GripsWaitError):
+                        self._waiting = error.joints
+                        self._arrive()
                     return f"the motion was published, and should be over: {error}"
             else:
                 self._arrive()
                 return ""
             time.sleep(LOOK_SECONDS)
         return ""
-
-    def waits_in_grips(self) -> bool:
-        """Check whether all is at its end but joints of end effectors, which have not begun: they may hold something,
-        which a brake would loosen."""
-        running, state = self._running, self._state()
-        return bool(off_end(running, state).max() <= AWAY and waiting_grips(running, state))
 
     def why_left(self) -> str:
         """Return a sentence if the robot is known to stand on its way; else nothing."""
@@ -144,12 +165,7 @@ class PublishedEnd:
             raise StartStateError(
                 f"the motion comes to where it ends {times} times, and the robot was seen to come there {seen} times"
             )
-        waiting = waiting_grips(self._running, state)
-        if waiting:
-            raise StartStateError(
-                f"{shortened(waiting)} of an end effector has not left where the motion begins: nobody does what is "
-                "published, or it holds something already"
-            )
+        check_grips_have_begun(self._running, state, self._sent_at)
 
     def _comes_again(self) -> bool:
         """Check whether a motion that comes to where it ends more than once was seen to do so less often."""
@@ -162,7 +178,8 @@ class PublishedEnd:
         running, state = self._running, self._state()
         if times_at_end(running) > 1:
             return
-        if is_at_end(running, state) or not is_at_begin(running, state):
+        begun = not (is_at_begin(running, state) and have_not_moved(running, state, self._sent_at).all())
+        if begun or is_at_end(running, state):
             running.progress.arrived = state.q[variables_of(running.robot, [running])]
 
     def _state(self) -> RobotState:

@@ -353,7 +353,7 @@ class MotionRun:
         why = end.why_not_there(lambda: self.stopped) if self._judged else end.why_left()
         if why:
             self.stop(Status.CONTROL_FAILED, why)
-            return end.waits_in_grips()
+            return False
         return self._stop is None or not end.may_go_on()
 
     def _brake(self, running: Published) -> bool:
@@ -400,10 +400,13 @@ class MotionRun:
 
     def _made_brake(self, running: Published) -> TrajectoryMessage:
         """Return the brake of a motion: of the joints whose controllers have not ended it, as others stand for a
-        reason. Joints that go at their own pace stop where they are."""
+        reason. Joints that go at their own pace stop where they are. A brake would loosen fingers that hold something.
+        """
         stop = self._whole_stop(running)
         if stop is not None:
             return stop
+        if self._published_end is not None and self._published_end.only_grips_wait:
+            return TrajectoryMessage()
         if self._execution is not None:
             moving = self._execution.moving
             if not moving:

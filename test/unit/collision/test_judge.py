@@ -227,7 +227,6 @@ def test_a_mesh_in_tiles_is_as_far_as_the_whole(monkeypatch):
     """coal holds Python's lock for 2.5 us a triangle while it builds a tree: no tree is built of very many."""
     from kinopt_ros.collision import coal_geometry
 
-    trimesh = pytest.importorskip("trimesh")
     rng = np.random.default_rng(7)
     ball = trimesh.creation.icosphere(subdivisions=3, radius=0.5)
     ball.vertices *= [1.0, 0.7, 0.4]
@@ -251,6 +250,15 @@ def test_a_mesh_in_tiles_is_as_far_as_the_whole(monkeypatch):
             assert in_collision(tiled, T_a, other, T_b, clearance) == in_collision(
                 whole, T_a, other, T_b, clearance
             )
+
+
+def test_no_tree_has_very_many_triangles():
+    from kinopt_ros.collision import coal_geometry
+
+    ball = trimesh.creation.icosphere(subdivisions=6, radius=0.5)
+    parts = coal_geometry.geometry_of(Mesh(np.array(ball.vertices), np.array(ball.faces))).parts
+    assert sum(part.num_tris for part in parts) == len(ball.faces) > 80_000
+    assert max(part.num_tris for part in parts) <= 5_000  # 12 ms of Python's lock
 
 
 def test_what_is_below_ground_collides():

@@ -6,6 +6,7 @@ from collections.abc import Hashable, Iterator, Sequence
 
 import pytest
 
+from kinopt_ros import pauses
 from kinopt_ros.errors import KinoptError, NotReadyError
 from kinopt_ros.planning.scheduler import FairQueue, QueueFullError, Scheduler, Task
 
@@ -98,6 +99,18 @@ def block(scheduler: Scheduler, log: list[str], gate: threading.Event, slow: boo
 def finish(tasks: Sequence[Recorded]) -> None:
     for task in tasks:
         assert task.over.wait(LONG), f"{task.name} was never answered"
+
+
+@pytest.mark.parametrize("slow", [False, True])
+def test_tasks_give_way_to_stops(
+    scheduler: Scheduler, log: list[str], slow: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pauses, "GIVES_WAY", LONG)
+    task = Recorded(log, "late", slow=slow)
+    with pauses.urgent():
+        scheduler.submit(task)
+        assert not task.begun.wait(0.05)
+    finish([task])
 
 
 def test_clients_take_turns_and_each_keeps_its_order(

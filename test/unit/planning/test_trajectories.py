@@ -3,11 +3,13 @@
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from threading import Thread
 from typing import Any
 
 import numpy as np
 import pytest
 
+from kinopt_ros import pauses
 from kinopt_ros.array import Float64
 from kinopt_ros.errors import InvalidRequestError, StartStateError, UnsupportedFeatureError
 from kinopt_ros.geometry.shapes import Box, PlacedShape, Sphere
@@ -29,6 +31,7 @@ from kinopt_ros.solvers.paths import PathCandidates, PathRequest, Progress, Repo
 from kinopt_ros.solvers.readiness import prepare_collisions
 from kinopt_ros.solvers.registry import create_solver
 from kinopt_ros.solvers.result import IkCandidates
+from kinopt_ros.solvers.trajectory_result import TrajectoryResult
 from kinopt_ros.status import Status
 from kinopt_ros.trajectory.interpolation import evaluate
 from kinopt_ros.trajectory.joint_trajectory import JointTrajectory
@@ -102,6 +105,19 @@ def test_a_motion_that_keeps_what_was_wanted_says_no_less(
     result = plan_trajectory(solver, asked(robot, clearance=0.005))
     assert result.success, result.message
     assert result.clearance == 0.005
+
+
+def test_plans_give_way_to_stops(robot: RobotModel, solver: Solver, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pauses, "GIVES_WAY", 60.0)
+    found: list[TrajectoryResult] = []
+    solver.warm_up_motions()
+    planning = Thread(target=lambda: found.append(plan_trajectory(solver, asked(robot))))
+    with pauses.urgent():
+        planning.start()
+        planning.join(0.3)  # it takes a tenth of that
+        assert not found
+    planning.join(60.0)
+    assert found[0].success
 
 
 def test_over_the_wall(robot: RobotModel, solver: Solver) -> None:

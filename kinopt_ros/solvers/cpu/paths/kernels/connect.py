@@ -29,7 +29,7 @@ from kinopt_ros.solvers.cpu.paths.kernels.spheres import (
 )
 
 RESOLUTION = 0.06
-"""Largest movement of a variable between two collision checks, rad, of one that moves the robot farthest."""
+"""Largest movement of a variable between two collision checks: m, or rad of a turn that reaches farthest."""
 STRIDE = 10
 """Number of collision checks between two nodes of a tree."""
 LOOK = 0.2
@@ -57,7 +57,7 @@ class Work(NamedTuple):
     ball_gaps: Annotated[Float64, "B"]
     ball_places: Annotated[Float64, "B 3"]
     reach: Annotated[Float64, "n"]
-    """How far each variable moves the robot, against the one that does it most: weights of movements."""
+    """Weights of movements: of turns how far they reach, against the one that reaches farthest; of lengths 1."""
 
 
 def work_of(n: int, M: int, S: int, B: int) -> Work:
@@ -219,7 +219,7 @@ def _add(nodes, parents, counts, side, parent, q, share):
 
 @njit(**FAST_OUTER)
 def set_reach(tree, around, configurations, work):
-    """Set ``work.reach`` by the farthest that a sphere reaches from each axis in some configurations (K, n)."""
+    """Set ``work.reach`` by the farthest that a sphere is from each axis in some configurations (K, n)."""
     parent, _, turns, column, multiplier, _ = tree
     node, centers, radii, first = around.node, around.centers, around.radii, around.resting[0]
     frames, positions, reach = work.frames, work.positions, work.reach
@@ -230,20 +230,22 @@ def set_reach(tree, around, configurations, work):
         for s in range(first, node.shape[0]):
             m = node[s]
             while m > 0:
-                far = 1.0  # m, of a variable that is a length
                 if turns[m]:
                     x = positions[s, 0] - frames[m, 9]
                     y = positions[s, 1] - frames[m, 10]
                     z = positions[s, 2] - frames[m, 11]
                     along = x * frames[m, 2] + y * frames[m, 5] + z * frames[m, 8]
                     far = np.sqrt(max(x * x + y * y + z * z - along * along, 0.0)) + radii[s]
-                reach[column[m]] = max(reach[column[m]], abs(multiplier[m]) * far)
+                    reach[column[m]] = max(reach[column[m]], abs(multiplier[m]) * far)
                 m = parent[m]
     largest = 0.0
     for i in range(reach.shape[0]):
         largest = max(largest, reach[i])
     for i in range(reach.shape[0]):
         reach[i] = reach[i] / largest if largest > 0.0 else 1.0
+    for m in range(1, parent.shape[0]):
+        if not turns[m]:
+            reach[column[m]] = max(reach[column[m]], abs(multiplier[m]))
 
 
 @njit(**FAST_OUTER)
