@@ -194,17 +194,21 @@ def _nearer(a: Shape, T_a: Float64, b: Shape, T_b: Float64, clearance: float) ->
 def _coal_nearer(a: Geometry, T_a: Float64, b: Geometry, T_b: Float64, clearance: float) -> bool:
     if len(a.parts) == len(b.parts) == 1:
         return _part_nearer(a.parts[0], T_a, b.parts[0], T_b, clearance)
-    near = np.argwhere(_parts_apart(a, T_a, b, T_b) < clearance + IN_DOUBT)
-    return any(_part_nearer(a.parts[i], T_a, b.parts[j], T_b, clearance) for i, j in near.tolist())
+    apart = _parts_apart(a, T_a, b, T_b)
+    i, j = np.nonzero(apart < clearance + IN_DOUBT)
+    return any(
+        _part_nearer(a.parts[i[k]], T_a, b.parts[j[k]], T_b, clearance) for k in np.argsort(apart[i, j])
+    )
 
 
 def _parts_apart(a: Geometry, T_a: Float64, b: Geometry, T_b: Float64) -> Annotated[Float64, "K L"]:
-    """Return lower bounds of the distances of all parts: from boxes of each to balls around those of the other."""
+    """Return lower bounds of the distances of all parts, by boxes around each and balls around the other's; minus
+    infinity where these overlap."""
     T_a_b: Float64 = np.linalg.inv(T_a) @ T_b
     T_b_a: Float64 = np.linalg.inv(T_b) @ T_a
     gaps = _from_boxes(a, T_a_b, b), _from_boxes(b, T_b_a, a).T
-    apart: Float64 = np.maximum(*gaps) - _ROUNDING
-    return apart
+    apart = np.maximum(*gaps) - _ROUNDING
+    return np.where(apart > 0.0, apart, -np.inf)
 
 
 def _from_boxes(a: Geometry, T_a_b: Float64, b: Geometry) -> Annotated[Float64, "K L"]:

@@ -77,12 +77,10 @@ class Session:
         Raises:
             KinoptError: as ``wish`` raises it; then there is nothing to send.
         """
-        missing: Step | None = None
         if setup.scene is not self._scene:
-            brake = self._look_again(setup, now, q, lead, way)
-            if brake is not None and not brake.missing:
-                return brake
-            missing = brake
+            step = self._look_again(setup, now, q, lead, way)
+            if step is not None:
+                return step
         if self._lead and not self.goes_on:  # nothing was sent yet
             now += self._lead
             late = now - self.commanded.start
@@ -95,7 +93,7 @@ class Session:
             stop, motion = _stop(setup, self.commanded, now, q, max(lead, 2 * takes), way)
             if not is_at_rest_sooner(setup, self.commanded, stop, now) and not _wrong(motion):
                 return replace(step, commanded=stop, motion=motion, brakes=True)
-        return missing if missing is not None and step.motion is None else step
+        return step
 
     def accept(self, setup: ServoSetup, step: Step) -> None:
         """Take a step as done: its motion, if it has one, was sent in time."""

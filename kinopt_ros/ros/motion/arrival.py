@@ -9,11 +9,11 @@ from typing import Annotated
 
 import numpy as np
 
-from kinopt_ros.array import Float64
+from kinopt_ros.array import Bool, Float64
 from kinopt_ros.errors import StartStateError, quoted, shortened
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.turns import apart, continuous_joints
-from kinopt_ros.ros.motion.beside import away, have_not_begun, variables_of
+from kinopt_ros.ros.motion.beside import away, moved_by, stay_off_end, variables_of
 from kinopt_ros.ros.motion.last_look import AWAY, check_is_at_rest
 from kinopt_ros.ros.motion.published import Published
 from kinopt_ros.ros.robot.joint_states import RobotState
@@ -66,9 +66,14 @@ def off_end_of(one: Published, position: Annotated[Float64, "... n"]) -> Annotat
     turns = continuous_joints(one.robot, one.message.joint_names) & (
         np.abs(end - begin) < 2.0 * np.pi - 2.0 * AWAY
     )
-    grips = _grips(one.robot)
     off = apart(position - end, turns)
-    return np.where([name in grips for name in one.message.joint_names], 0.0, off)
+    return np.where(grips_in(one), 0.0, off)
+
+
+def grips_in(one: Published) -> Annotated[Bool, "n"]:
+    """Return which joints of a motion belong to end effectors."""
+    grips = _grips(one.robot)
+    return np.array([name in grips for name in one.message.joint_names])
 
 
 class GripsWaitError(StartStateError):
@@ -79,18 +84,22 @@ class GripsWaitError(StartStateError):
             f"{shortened(joints)} of an end effector has not moved since the motion was sent: nobody does what is "
             "published, or it holds something already"
         )
-        self.joints = joints
 
 
 def check_grips_have_begun(one: Published, state: RobotState, q: Annotated[Float64, "n"]) -> None:
-    """Raise GripsWaitError if joints of end effectors are where they were when a motion was sent (q, rad or m), though
-    it ends elsewhere."""
-    grips, waits = _grips(one.robot), have_not_begun(one, state, q).tolist()
-    waiting = [
-        name for name, still in zip(one.message.joint_names, waits, strict=True) if still and name in grips
-    ]
-    if waiting:
-        raise GripsWaitError(waiting)
+    """Raise GripsWaitError if no joint of an end effector has moved since a motion was sent, though it moves some.
+
+    Args:
+        one: the motion.
+        state: as measured.
+        q: where its joints were when it was sent, rad or m.
+    """
+    moves, stay = moved_by(one), stay_off_end(one, state, q)
+    for tool in one.robot.end_effectors:
+        grips = frozenset(one.robot.groups[tool.group].joints)
+        own = moves & np.array([name in grips for name in one.message.joint_names])
+        if own.any() and stay[own].all():
+            raise GripsWaitError([one.message.joint_names[k] for k in np.flatnonzero(own).tolist()])
 
 
 def check_at_end(one: Published, state: RobotState, timeout: float) -> None:

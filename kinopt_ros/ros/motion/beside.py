@@ -26,8 +26,9 @@ OFF = 0.01
 """How far joints may be measured from the way of their motion, rad or m."""
 NEAR, LEAST_NEAR = 0.05, 1e-3
 """Share of a joint's range in which it counts as at a place, and the least such way, rad or m; OFF at most."""
-STILL, LEAST_STILL, MOST_STILL = 0.01, 2e-4, 1e-3
-"""Share of a joint's range in which it counts as not having moved, and the least and largest such way, rad or m."""
+STILL, LEAST_STILL, MOST_STILL = 0.02, 5e-4, 5e-3
+"""Share of a joint's range by which it may seem to move without having done so, and the least and largest such way, rad
+or m: encoders of grippers are coarse."""
 STEP = 0.01
 """Time between two points of a way that are compared with what is measured, s; longer in long motions."""
 MOST_POINTS = 20_000
@@ -152,19 +153,25 @@ def is_at_begin(one: Published, state: RobotState) -> bool:
     return bool((away(one, state, one.motion.position[0]) <= _near(one)).all())
 
 
-def have_not_moved(one: Published, state: RobotState, q: Annotated[Float64, "n"]) -> Annotated[Bool, "n"]:
-    """Return which joints of a motion are measured where they were when it was sent (rad or m)."""
+def moved_by(one: Published) -> Annotated[Bool, "n"]:
+    """Return which joints a motion moves by more than they may be beside a place."""
+    moves: Bool = np.ptp(one.motion.position, axis=0) > _near(one)
+    return moves
+
+
+def have_moved(one: Published, state: RobotState, q: Annotated[Float64, "n"]) -> Annotated[Bool, "n"]:
+    """Return which joints of a motion are measured elsewhere than they were when it was sent (q, rad or m)."""
     variables, limits = variables_of(one.robot, [one]), one.robot.limits
     still = np.clip(STILL * (limits.upper - limits.lower)[variables], LEAST_STILL, MOST_STILL)
-    there: Bool = np.abs(state.q[variables] - q) <= still
-    return there
+    moved: Bool = away(one, state, q) > still
+    return moved
 
 
-def have_not_begun(one: Published, state: RobotState, q: Annotated[Float64, "n"]) -> Annotated[Bool, "n"]:
-    """Return which joints of a motion have not moved since it was sent, though it ends elsewhere; arguments as of
-    ``have_not_moved``."""
-    ends = np.array(one.message.points[-1].positions)
-    return have_not_moved(one, state, q) & (away(one, state, ends) > _near(one))
+def stay_off_end(one: Published, state: RobotState, q: Annotated[Float64, "n"]) -> Annotated[Bool, "n"]:
+    """Return which joints that a motion moves have not moved, though it ends elsewhere (q as for ``have_moved``)."""
+    off = away(one, state, np.array(one.message.points[-1].positions)) > _near(one)
+    stay: Bool = moved_by(one) & off & ~have_moved(one, state, q)
+    return stay
 
 
 def stays_arrived(one: Published, state: RobotState) -> bool:

@@ -89,7 +89,7 @@ class Progress:
     times_at_end: int | None = None
     """How often it comes there, once somebody has counted."""
     arrived: Annotated[Float64, "n"] | None = None
-    """Where they were seen to be when it was over: at its end, fingers anywhere but where it begins."""
+    """Where they were seen to be when it was over: at its end, fingers wherever they have moved to."""
 
 
 @dataclass(frozen=True)

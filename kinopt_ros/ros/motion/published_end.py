@@ -18,13 +18,16 @@ from kinopt_ros.ros.motion.arrival import (
     GripsWaitError,
     check_at_end,
     check_grips_have_begun,
+    grips_in,
     off_end,
+    off_end_of,
 )
 from kinopt_ros.ros.motion.beside import (
-    have_not_moved,
-    is_at_begin,
+    OFF,
+    have_moved,
     is_at_end,
     is_left_in,
+    moved_by,
     pace_until,
     variables_of,
 )
@@ -59,28 +62,34 @@ class _Moved:
 class PublishedEnd:
     """Finds the end of one motion that was published, and writes down its progress."""
 
-    def __init__(self, context: Context, running: Published, waited_for: bool) -> None:
+    def __init__(
+        self, context: Context, running: Published, waited_for: bool, q: Annotated[Float64, "nq"]
+    ) -> None:
         """
         Args:
             context: the node's.
             running: the motion.
             waited_for: whether somebody waits for the robot to be there, and fails if it takes long.
+            q: where the robot was when it was sent.
         """
         self._context = context
         self._running = running
         self._waited_for = waited_for
         self._moved: _Moved | None = None
-        self._sent_at = self._state().q[variables_of(running.robot, [running])]
-        """Where its joints were when it was sent, rad or m."""
-        self._waiting: list[str] = []
-        """Joints of end effectors that have not begun, where all others are at their end."""
+        self._sent_at = q[variables_of(running.robot, [running])]
+        self._grips_wait = False
 
     @property
     def only_grips_wait(self) -> bool:
-        """Whether the motion was not done as joints of end effectors have not begun, and moves no others."""
-        positions, names = self._running.motion.position, self._running.message.joint_names
-        moving = [name for name, way in zip(names, np.ptp(positions, axis=0), strict=True) if way > 0.0]
-        return bool(self._waiting) and set(moving) <= set(self._waiting)
+        """Whether the motion was not done as joints of end effectors have not moved, and is over for all others.
+
+        They may hold something, which a brake would loosen.
+        """
+        running = self._running
+        others = moved_by(running) & ~grips_in(running)
+        way = off_end_of(running, running.motion.position[0])
+        # Of a motion that ends where it begins nobody knows whether others have done it.
+        return self._grips_wait and bool(not others.any() or (way[others] > 2.0 * OFF).any())
 
     def look(self) -> None:
         """Take notice of where the joints are."""
@@ -116,13 +125,15 @@ class PublishedEnd:
         """Wait until the robot is where the motion ends; return a sentence if it is not, in time. Empty also if it is
         stopped meanwhile."""
         end = time.monotonic() + ARRIVES_SECONDS
+        waits = False
         while not stopped():
             try:
                 self._check_there()
             except (StartStateError, StaleStateError) as error:
+                waits = waits or isinstance(error, GripsWaitError)
                 if time.monotonic() > end:
-                    if isinstance(error, GripsWaitError):
-                        self._waiting = error.joints
+                    self._grips_wait = waits
+                    if waits:
                         self._arrive()
                     return f"the motion was published, and should be over: {error}"
             else:
@@ -178,8 +189,8 @@ class PublishedEnd:
         running, state = self._running, self._state()
         if times_at_end(running) > 1:
             return
-        begun = not (is_at_begin(running, state) and have_not_moved(running, state, self._sent_at).all())
-        if begun or is_at_end(running, state):
+        begun = have_moved(running, state, self._sent_at) & moved_by(running)
+        if begun.any() or is_at_end(running, state):
             running.progress.arrived = state.q[variables_of(running.robot, [running])]
 
     def _state(self) -> RobotState:

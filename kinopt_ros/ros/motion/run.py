@@ -180,6 +180,7 @@ class MotionRun:
         try:
             self._parts = parts = self._split(message, planned, names)
             if parts is None:
+                q = self._context.joint_states.of(planned.loaded.model).q
                 message = whole(self._context, message, planned.loaded.model, planned.q)
                 sent = claim.publish(message, planned, keep, lambda: not self.stopped and agreed())
             else:
@@ -192,7 +193,7 @@ class MotionRun:
         if self._running is None:  # somebody has sent another motion since
             self._cancel()
         elif parts is None:
-            self._published_end = PublishedEnd(self._context, self._running, self._judged)
+            self._published_end = PublishedEnd(self._context, self._running, self._judged, q)
         return sent
 
     def watch(self) -> StatusMsg:

@@ -20,7 +20,7 @@ from kinopt_ros.planning.servo.follow import Target, velocity_to_follow
 from kinopt_ros.planning.servo.session import NotFollowingError
 from kinopt_ros.planning.servo.setup import ServoSetup, servo_setup
 from kinopt_ros.planning.servo.step import Step, Wish
-from kinopt_ros.planning.servo.stop import LEAD, quickest_stop
+from kinopt_ros.planning.servo.stop import LEAD
 from kinopt_ros.planning.servo.velocity import velocity_for_twist
 from kinopt_ros.robot.model import JointType
 from kinopt_ros.robot.urdf import robot_from_urdf
@@ -29,7 +29,6 @@ from kinopt_ros.solvers.readiness import prepare_collisions
 from kinopt_ros.status import Status
 from kinopt_ros.trajectory.interpolation import evaluate
 from kinopt_ros.verification.collision import check_collisions
-from kinopt_ros.verification.verify import VerifiedMotion
 
 pytest.importorskip("coal")
 CLUTTER = scene_of(
@@ -307,12 +306,6 @@ def a_run_into_a_wall() -> tuple[Run, Wish]:
     return run, twist_wish(run.setup, [0.3, 0, 0, 0, 0, 0])
 
 
-def quickest_stop_of(run: Run) -> VerifiedMotion:
-    """The stop of a run as it is."""
-    q = run.setup.whole(run.setup.robot.default_q, run.session.commanded.at(run.now).position)
-    return quickest_stop(run.setup, run.session.commanded, run.now, q, LEAD)[1]
-
-
 @pytest.mark.parametrize("lead", [LEAD, 4 * LEAD])
 def test_a_brake_begins_when_it_can_be_there(lead: int) -> None:
     run, wish = a_run_into_a_wall()
@@ -339,25 +332,15 @@ def test_an_obstacle_that_appears_in_the_way_makes_the_robot_brake() -> None:
 
 def test_a_brake_that_cannot_be_made_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """The scene does not count as looked at before there is one."""
-    run, _ = a_run_into_a_wall()
+    run, wish = a_run_into_a_wall()
     with monkeypatch.context() as patched:
         patched.setattr(session, "_wrong", lambda motion: "it breaks a limit")
-        step = run.period(None)
+        step = run.period(wish)
         assert step.motion is None
         assert step.status is Status.ENVIRONMENT_CHANGED
         assert step.sentence.endswith("it breaks a limit")
-    assert run.period(None).brakes
-    assert not run.period(None).brakes
-
-
-def test_where_a_brake_cannot_be_made_a_step_of_servo_may_lead_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    run, wish = a_run_into_a_wall()
-    away = Step(run.session.commanded, quickest_stop_of(run), None, 1.0)
-    monkeypatch.setattr(session, "_wrong", lambda motion: "it breaks a limit")
-    monkeypatch.setattr(session, "servo_step", lambda *given: away)
-    q = run.setup.whole(run.setup.robot.default_q, run.session.commanded.at(run.now).position)
-    assert run.session.advance(run.setup, run.now, q, wish) is away
-    assert run.session.advance(run.setup, run.now, q, None).missing
+    assert run.period(wish).brakes
+    assert not run.period(wish).brakes
 
 
 def test_a_robot_that_does_not_follow_is_noticed() -> None:

@@ -57,7 +57,8 @@ class Work(NamedTuple):
     ball_gaps: Annotated[Float64, "B"]
     ball_places: Annotated[Float64, "B 3"]
     reach: Annotated[Float64, "n"]
-    """Weights of movements: of turns how far they reach, against the one that reaches farthest; of lengths 1."""
+    """Weights of movements: of turns how far they reach, against the one that reaches farthest; of lengths 1,
+    or how many times they move a joint that follows."""
 
 
 def work_of(n: int, M: int, S: int, B: int) -> Work:
