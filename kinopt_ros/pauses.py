@@ -1,7 +1,7 @@
 """Pauses in long work, in which whoever waits for it can look at the clock and end it.
 
 A pause is a function without arguments. It returns for the work to go on; what it raises ends the work, which must
-leave nothing half done.
+leave nothing half done. In some of them it gives way to what is urgent, as the stop of a robot.
 """
 
 import threading

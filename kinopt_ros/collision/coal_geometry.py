@@ -15,6 +15,7 @@ import numpy as np
 
 from kinopt_ros.array import Float64, Int64
 from kinopt_ros.errors import MissingPackageError
+from kinopt_ros.geometry.meshes import without_unused
 from kinopt_ros.geometry.shapes import Box, Capsule, Cone, Cylinder, Mesh, Plane, Primitive, Sphere
 
 TILE = 4_096
@@ -58,7 +59,7 @@ def geometry_of(shape: Primitive | Mesh) -> Geometry:
 
 def surface(vertices: Float64, triangles: Int64) -> Geometry:
     """Build trees of triangles; what lies inside is not part of them."""
-    tiles = [_used(vertices, triangles[tile]) for tile in _tiles(vertices, triangles)]
+    tiles = [without_unused(vertices, triangles[tile]) for tile in _tiles(vertices, triangles)]
     parts = tuple(_tree(corners, numbers) for corners, numbers in tiles)
     return _around(parts, [corners for corners, _ in tiles])
 
@@ -101,12 +102,6 @@ def _tiles(vertices: Float64, triangles: Int64) -> Iterator[Annotated[Int64, "k"
         along = places[:, int(np.argmax(np.ptp(places, axis=0)))]
         order, half = np.argpartition(along, len(some) // 2), len(some) // 2
         waiting += [some[order[half:]], some[order[:half]]]
-
-
-def _used(vertices: Float64, triangles: Int64) -> tuple[Float64, Int64]:
-    """Return the vertices that triangles use, and the triangles by their new numbers."""
-    numbers, places = np.unique(triangles, return_inverse=True)
-    return vertices[numbers], places.reshape(-1, 3)
 
 
 def _around(parts: tuple[Any, ...], corners: Sequence[Annotated[Float64, "V 3"]]) -> Geometry:

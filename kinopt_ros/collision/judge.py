@@ -17,6 +17,7 @@ from kinopt_ros.array import Float64
 from kinopt_ros.collision.coal_geometry import Geometry, geometry_of, load_coal
 from kinopt_ros.collision.ground import ground_surfaces
 from kinopt_ros.collision.kernels import ball_distances, layout
+from kinopt_ros.collision.kernels.hull_gap import ROUNDING
 from kinopt_ros.collision.obstacles import Obstacles, bounding_sphere, nearest, pack, rigid
 from kinopt_ros.collision.trees import first_item, tree_of
 from kinopt_ros.errors import InvalidRequestError
@@ -48,8 +49,6 @@ IN_DOUBT = 1e-5
 """Gap up to which shapes count as touching in ``in_collision``, m.
 
 So close to contact coal's GJK may take a penetration of a few 1e-6 m for a gap."""
-_ROUNDING = 1e-9
-"""Length that bounds of distances are lowered by, m."""
 TOUCHING = 1e-9
 """Least penetration depth of shapes that collide, m."""
 OUTER_BALL = np.array([1.0, 1.0, 1.0, math.sqrt(3.0)])
@@ -207,7 +206,7 @@ def _parts_apart(a: Geometry, T_a: Float64, b: Geometry, T_b: Float64) -> Annota
     T_a_b: Float64 = np.linalg.inv(T_a) @ T_b
     T_b_a: Float64 = np.linalg.inv(T_b) @ T_a
     gaps = _from_boxes(a, T_a_b, b), _from_boxes(b, T_b_a, a).T
-    apart = np.maximum(*gaps) - _ROUNDING
+    apart = np.maximum(*gaps) - ROUNDING
     return np.where(apart > 0.0, apart, -np.inf)
 
 

@@ -105,8 +105,13 @@ def hull_of(points: Annotated[Float64, "N 3"], what: str = "a set of points") ->
     a, b, c = (points[triangles[:, corner]] for corner in range(3))
     inward = np.einsum("ti,ti->t", np.cross(b - a, c - a), hull.equations[:, :3]) < 0.0
     triangles[inward] = triangles[inward, ::-1]
+    return closed_mesh(*without_unused(points, triangles), what)
+
+
+def without_unused(vertices: Float64, triangles: Int64) -> Triangles:
+    """Return the vertices that triangles use, and the triangles by their new numbers."""
     used, numbers = np.unique(triangles, return_inverse=True)
-    return closed_mesh(points[used], numbers.reshape(triangles.shape), what)
+    return vertices[used], numbers.reshape(triangles.shape).astype(np.int64)
 
 
 def _factors(scale: float | Sequence[float]) -> Float64:
@@ -182,9 +187,9 @@ def _welded(vertices: Float64, triangles: Int64, what: str) -> Triangles:
     triangles = triangles[(a != b) & (b != c) & (c != a)]
     if not len(triangles):
         raise InvalidShapeError(f"{what} has no triangle with three different corners")
-    used, numbers = np.unique(triangles, return_inverse=True)
+    used, triangles = without_unused(distinct, triangles)
     _require_size(len(used), "vertices", what)
-    return distinct[used], numbers.reshape(triangles.shape).astype(np.int64)
+    return used, triangles
 
 
 def _require_size(given: int, kind: str, what: str) -> None:

@@ -72,8 +72,7 @@ def off_end_of(one: Published, position: Annotated[Float64, "... n"]) -> Annotat
 
 def grips_in(one: Published) -> Annotated[Bool, "n"]:
     """Return which joints of a motion belong to end effectors."""
-    grips = _grips(one.robot)
-    return np.array([name in grips for name in one.message.joint_names])
+    return _among(one, _grips(one.robot))
 
 
 class GripsWaitError(StartStateError):
@@ -96,8 +95,7 @@ def check_grips_have_begun(one: Published, state: RobotState, q: Annotated[Float
     """
     moves, stay = moved_by(one), stay_off_end(one, state, q)
     for tool in one.robot.end_effectors:
-        grips = frozenset(one.robot.groups[tool.group].joints)
-        own = moves & np.array([name in grips for name in one.message.joint_names])
+        own = moves & _among(one, one.robot.groups[tool.group].joints)
         if own.any() and stay[own].all():
             raise GripsWaitError([one.message.joint_names[k] for k in np.flatnonzero(own).tolist()])
 
@@ -121,6 +119,11 @@ def check_at_end(one: Published, state: RobotState, timeout: float) -> None:
             f"allowed is a difference of {AWAY:g}"
         )
     check_is_at_rest(robot, state, variables)
+
+
+def _among(one: Published, joints: Collection[str]) -> Annotated[Bool, "n"]:
+    """Return which joints of a motion are among some."""
+    return np.array([name in joints for name in one.message.joint_names])
 
 
 def _grips(robot: RobotModel) -> frozenset[str]:

@@ -401,8 +401,8 @@ class MotionRun:
 
     def _made_brake(self, running: Published) -> TrajectoryMessage:
         """Return the brake of a motion: of the joints whose controllers have not ended it, as others stand for a
-        reason. Joints that go at their own pace stop where they are. A brake would loosen fingers that hold something.
-        """
+        reason. Joints that go at their own pace stop where they are. None where fingers wait alone: it would loosen
+        them."""
         stop = self._whole_stop(running)
         if stop is not None:
             return stop
