@@ -1,5 +1,6 @@
 """Whether robots are where controllers say to have brought them."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -108,4 +109,4 @@ def test_old_joint_states_say_nothing_of_the_end() -> None:
     there = dict.fromkeys(NAMES, 0.0)
     one, state = led(there, there, there)
     with pytest.raises(StaleStateError):
-        check_at_end(one, state, 0.0)
+        check_at_end(one, replace(state, age=state.age + 61.0), 60.0)

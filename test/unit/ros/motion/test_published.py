@@ -25,7 +25,6 @@ from kinopt_ros.ros.motion.published import (
     lead_to,
     told_by,
 )
-from kinopt_ros.ros.robot import joint_states
 from kinopt_ros.ros.robot.joint_states import JointStates
 from kinopt_ros.ros.robot.parameters import MOST_DELAY, START_DELAY
 from kinopt_ros.ros.robot.publisher_clock import LATEST
@@ -36,12 +35,6 @@ from kinopt_ros.trajectory.timing import point_to_point
 PANDA = load_robot("panda")
 ARM = [f"panda_joint{i + 1}" for i in range(7)]
 NOW = 5_000_000_000
-
-
-@pytest.fixture(autouse=True)
-def clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Joint states that a test has just given are new, however long the test is kept waiting."""
-    monkeypatch.setattr(joint_states, "time", SimpleNamespace(monotonic=lambda: 0.0))
 
 
 class Measured:

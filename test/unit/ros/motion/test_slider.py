@@ -1,7 +1,6 @@
 """A speed slider is told from drives that lag by what was measured lately, and drives are never taken for one."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,7 +13,6 @@ from kinopt_ros.planning.servo.setup import servo_setup
 from kinopt_ros.robot.sources import load_robot
 from kinopt_ros.ros.motion.published import ToldMotion, TooSoonToTellError, check_keeps_stamps
 from kinopt_ros.ros.motion.slider import pace_of
-from kinopt_ros.ros.robot import joint_states
 from kinopt_ros.ros.robot.joint_states import JointStates, RobotState
 from kinopt_ros.trajectory.simulated_controller import SimulatedController, Waypoint
 
@@ -23,12 +21,6 @@ ARM = tuple(f"panda_joint{i + 1}" for i in range(7))
 SETUP = servo_setup(PANDA, "panda_link0", "panda_link0", ARM)
 NOW, MS = 10**15, 1_000_000
 AHEAD = 100 * MS
-
-
-@pytest.fixture(autouse=True)
-def no_time_passes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is measured is of the time that a test says, however long the test takes."""
-    monkeypatch.setattr(joint_states, "time", SimpleNamespace(monotonic=lambda: 0.0))
 
 
 def a_motion(seed: int) -> Commanded:
