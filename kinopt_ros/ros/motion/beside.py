@@ -159,6 +159,12 @@ def moved_by(one: Published) -> Annotated[Bool, "n"]:
     return moves
 
 
+def have_left(one: Published) -> Annotated[Bool, "T n"]:
+    """Return at which points of a motion its joints are to be elsewhere than where it begins."""
+    left: Bool = np.abs(one.motion.position - one.motion.position[0]) > _near(one)
+    return left
+
+
 def have_moved(one: Published, state: RobotState, q: Annotated[Float64, "n"]) -> Annotated[Bool, "n"]:
     """Return which joints of a motion are measured elsewhere than they were when it was sent (q, rad or m)."""
     variables, limits = variables_of(one.robot, [one]), one.robot.limits

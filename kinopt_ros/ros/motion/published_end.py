@@ -24,6 +24,7 @@ from kinopt_ros.ros.motion.arrival import (
 )
 from kinopt_ros.ros.motion.beside import (
     OFF,
+    have_left,
     have_moved,
     is_at_end,
     is_left_in,
@@ -85,11 +86,7 @@ class PublishedEnd:
 
         They may hold something, which a brake would loosen.
         """
-        running = self._running
-        others = moved_by(running) & ~grips_in(running)
-        way = off_end_of(running, running.motion.position[0])
-        # Of a motion that ends where it begins nobody knows whether others have done it.
-        return self._grips_wait and bool(not others.any() or (way[others] > 2.0 * OFF).any())
+        return self._grips_wait and self._others_are_done()
 
     def look(self) -> None:
         """Take notice of where the joints are."""
@@ -130,16 +127,19 @@ class PublishedEnd:
             try:
                 self._check_there()
             except (StartStateError, StaleStateError) as error:
-                waits = waits or isinstance(error, GripsWaitError)
+                # Joint states that are missing for a moment say nothing.
+                if isinstance(error, StartStateError):
+                    waits = isinstance(error, GripsWaitError)
                 if time.monotonic() > end:
                     self._grips_wait = waits
-                    if waits:
+                    if self.only_grips_wait:
                         self._arrive()
                     return f"the motion was published, and should be over: {error}"
             else:
                 self._arrive()
                 return ""
             time.sleep(LOOK_SECONDS)
+        self._grips_wait = waits
         return ""
 
     def why_left(self) -> str:
@@ -177,6 +177,20 @@ class PublishedEnd:
                 f"the motion comes to where it ends {times} times, and the robot was seen to come there {seen} times"
             )
         check_grips_have_begun(self._running, state, self._sent_at)
+
+    def _others_are_done(self) -> bool:
+        """Check whether a motion of which joints of end effectors wait is over for all others."""
+        running = self._running
+        others = moved_by(running) & ~grips_in(running)
+        if not others.any():
+            return True
+        off = off_end_of(running, running.motion.position)[:, others]
+        # Of a motion that ends where it begins nobody knows whether others have done it.
+        if not (off[0] > 2.0 * OFF).any():
+            return False
+        # Fingers that move when others are there already may be still to come, by a controller that is slow.
+        grips_begin = int(np.argmax((have_left(running) & grips_in(running)).any(axis=1)))
+        return grips_begin - 1 <= int(np.flatnonzero((off > OFF).any(axis=1))[-1])
 
     def _comes_again(self) -> bool:
         """Check whether a motion that comes to where it ends more than once was seen to do so less often."""

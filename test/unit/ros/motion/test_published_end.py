@@ -48,8 +48,12 @@ def ended(
     end: Sequence[float],
     measured: Sequence[float],
     sent_at: Sequence[float],
+    *,
+    by_way_of: Sequence[Sequence[float]] = (),
+    stopped: bool = False,
 ) -> tuple[str, PublishedEnd, Published]:
-    """Look at the end of a motion after which joints are measured somewhere; return why it has failed."""
+    """Look at the end of a motion after which joints are measured somewhere; return why it has failed. ``stopped``:
+    whether it is stopped after one look."""
     points = [
         JointTrajectoryPoint(
             positions=list(map(float, place)),
@@ -57,7 +61,7 @@ def ended(
             accelerations=[0.0] * 3,
             time_from_start=Duration(sec=second),
         )
-        for second, place in enumerate((begin, end))
+        for second, place in enumerate((begin, *by_way_of, end))
     ]
     one = Published(JointTrajectory(joint_names=list(JOINTS), points=points), ROBOT, 0)
     states = JointStates()
@@ -65,15 +69,18 @@ def ended(
     states.update(message, 0, 0)
     context: Any = SimpleNamespace(
         joint_states=states,
-        now=lambda: 2 * 10**9,
+        now=lambda: len(points) * 10**9,
         parameter={"state_timeout": 1e9, "arrival_tolerance": 0.1}.__getitem__,
     )
     q = ROBOT.default_q.copy()
     q[[ROBOT.variable_index[name] for name in JOINTS]] = sent_at
-    times = chain([0.0], repeat(1e6))
-    monkeypatch.setattr(published_end, "time", SimpleNamespace(monotonic=lambda: next(times)))
+    times = repeat(0.0) if stopped else chain([0.0], repeat(1e6))
+    monkeypatch.setattr(
+        published_end, "time", SimpleNamespace(monotonic=lambda: next(times), sleep=lambda seconds: None)
+    )
     looked = PublishedEnd(context, one, True, q)
-    return looked.why_not_there(lambda: False), looked, one
+    stops = chain([False], repeat(stopped))
+    return looked.why_not_there(lambda: next(stops)), looked, one
 
 
 OPEN, SHUT = (0.04, 0.04), (0.0, 0.0)
@@ -127,3 +134,27 @@ def test_an_arm_that_ends_where_it_begins_may_wait_as_well(monkeypatch: pytest.M
     why, looked, _ = ended(monkeypatch, (0.0, *OPEN), (1.0, *SHUT), (0.9, *OPEN), (0.0, *OPEN))
     assert "the motion ends with 'arm' at 1" in why
     assert not looked.only_grips_wait
+
+
+def test_fingers_that_come_last_may_be_still_to_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A controller that is slowed down goes on with them: it is braked, also by later stops."""
+    places = (0.0, *OPEN), (1.0, *SHUT), (1.0, *OPEN), (0.0, *OPEN)
+    why, looked, one = ended(monkeypatch, *places, by_way_of=[(1.0, *OPEN)])
+    assert "has not moved" in why
+    assert not looked.only_grips_wait
+    assert one.progress.arrived is None
+    why, looked, one = ended(monkeypatch, *places, by_way_of=[(0.5, 0.02, 0.02)])
+    assert "has not moved" in why
+    assert looked.only_grips_wait
+    assert one.progress.arrived is not None
+
+
+@pytest.mark.parametrize("fingers", [OPEN, (0.02, 0.02)])
+def test_a_stop_while_fingers_are_waited_for_does_not_loosen_them(
+    fingers: tuple[float, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places = (0.0, *fingers), (0.0, *SHUT), (0.0, *fingers), (0.0, *fingers)
+    why, looked, _ = ended(monkeypatch, *places, stopped=True)
+    assert not why
+    assert looked.may_go_on()
+    assert looked.only_grips_wait
