@@ -4,6 +4,7 @@ It takes seconds, or a compiler a minute: no request with a deadline waits for i
 """
 
 import threading
+from collections.abc import Iterable
 from weakref import WeakKeyDictionary, WeakSet
 
 import numpy as np
@@ -127,21 +128,30 @@ def _prepare_motions(robot: RobotModel, scene: Scene) -> None:
 def prepare_scene(robot: RobotModel, scene: Scene) -> None:
     """Build what requests in a scene would have to wait for (trees of large shapes take seconds), if the robot is
     prepared; else nothing is done."""
+    for thing in (*scene.objects.values(), *scene.attached.values()):
+        prepare_shapes(robot, thing.shapes)
     with _lock:
         if robot not in _prepared:
             return
-    from kinopt_ros.collision import judge  # imports numba
-    from kinopt_ros.collision.field import field_of
+    from kinopt_ros.collision.field import field_of  # imports numba
     from kinopt_ros.collision.packed_bodies import packed_bodies_of
 
-    shapes = [thing.shapes for thing in scene.objects.values()]
-    shapes += [carried.shapes for carried in scene.attached.values()]
-    for item in (item for group in shapes for item in group):
-        judge.prepare(item.shape)
     packed_bodies_of(robot, scene)
     field_of(robot, scene)
     with _lock:
         _scenes.setdefault(scene, WeakSet()).add(robot)
+
+
+def prepare_shapes(robot: RobotModel, shapes: Iterable[PlacedShape]) -> None:
+    """Build what ``prepare_scene`` builds of single shapes: for those that shall be in a scene, before others have to
+    wait for it."""
+    with _lock:
+        if robot not in _prepared:
+            return
+    from kinopt_ros.collision import judge  # imports numba
+
+    for placed in shapes:
+        judge.prepare(placed.shape)
 
 
 def is_prepared(robot: RobotModel, scene: Scene) -> bool:

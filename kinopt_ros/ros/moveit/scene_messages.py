@@ -43,6 +43,7 @@ from kinopt_ros.ros.moveit.scene_objects import (
 from kinopt_ros.scene import changes
 from kinopt_ros.scene.scene import Scene, SceneObject
 from kinopt_ros.scene.tool_frames import object_frame
+from kinopt_ros.solvers.readiness import prepare_shapes
 
 OCTOMAP = "<octomap>"
 """Id of the octomap of a planning scene."""
@@ -117,7 +118,7 @@ class SceneReader:
             message.operation == message.REMOVE
         ):  # clients send the whole object back: all but its id is of no use
             return _remove_all if not id else lambda scene: _remove(scene, id)
-        body = read_body(message, self.remarks.append)
+        body = self._body(message)
         if message.operation == message.MOVE:
             refuse_parts(message)
             return lambda scene: changes.move(scene, id, self._T_root(scene, body))
@@ -155,7 +156,7 @@ class SceneReader:
         if message.detach_posture.points:
             self.remarks.append(f"detach_posture of {quoted(id)} is not used")
         touch_links = tuple(message.touch_links) or None
-        body = read_body(given, self.remarks.append)
+        body = self._body(given)
         if body.subframes and not body.given:
             raise InvalidShapeError(
                 f"object {quoted(id)} has subframes and no shapes; those that it has stay"
@@ -176,6 +177,11 @@ class SceneReader:
             )
 
         return change
+
+    def _body(self, message: Any) -> Body:
+        body = read_body(message, self.remarks.append)
+        prepare_shapes(self.robot, body.shapes)
+        return body
 
     def _world(self, message: Any, whole: bool) -> Named:
         read = [
@@ -201,6 +207,7 @@ class SceneReader:
         if shape is None:
             return clear_octomap
         shapes = (PlacedShape(shape, np.eye(4)),)
+        prepare_shapes(self.robot, shapes)
         body = Body(OCTOMAP, message.header.frame_id, T_frame_object, shapes, {}, True)
 
         def change(scene: Scene) -> Scene:

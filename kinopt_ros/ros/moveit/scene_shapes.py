@@ -119,9 +119,14 @@ def _mesh(message: Any) -> tuple[Shape, Float64, str]:
     # Imported late: it needs packages that a node without meshes need not have.
     from kinopt_ros.geometry.meshes import solid_or_hull
 
-    vertices = np.array([(p.x, p.y, p.z) for p in message.vertices], dtype=np.float64).reshape(-1, 3)
-    triangles = np.array([t.vertex_indices for t in message.triangles], dtype=np.int64).reshape(-1, 3)
-    mesh, flaw = solid_or_hull(vertices, triangles, "the mesh")
+    # Number by number: an array of a list is made in one step, in which stops are not heard.
+    numbers = (number for p in message.vertices for number in (p.x, p.y, p.z))
+    corners = (corner for t in message.triangles for corner in t.vertex_indices.tolist())
+    mesh, flaw = solid_or_hull(
+        np.fromiter(numbers, np.float64).reshape(-1, 3),
+        np.fromiter(corners, np.int64).reshape(-1, 3),
+        "the mesh",
+    )
     return mesh, np.eye(4), flaw
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from kinopt_msgs.msg import SceneOperation
 from kinopt_ros.array import Float64
 from kinopt_ros.errors import InvalidRequestError, InvalidShapeError, KinoptError, quoted
+from kinopt_ros.geometry.shapes import PlacedShape
 from kinopt_ros.planning.scene_holder import Change
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.ros.context import Context
@@ -17,6 +18,7 @@ from kinopt_ros.ros.messages.sizes import check_lengths
 from kinopt_ros.scene import changes
 from kinopt_ros.scene.parts import ANY
 from kinopt_ros.scene.scene import Scene, SceneObject
+from kinopt_ros.solvers.readiness import prepare_shapes
 
 MOST_OPERATIONS = 10_000
 """Most operations in one request."""
@@ -104,9 +106,15 @@ class _Reader:
         """Return a sentence about joints that mattered and that nobody published; else nothing."""
         return self._context.assumed(self._robot, self._ways, frozenset(self._given.name), self._newest)
 
+    def _shapes(self, given: Any) -> tuple[PlacedShape, ...]:
+        """Return the shapes of an object, ready for checks: others need not wait for that."""
+        shapes = shapes_from_messages(given.shapes)
+        prepare_shapes(self._robot, shapes)
+        return shapes
+
     def _add(self, operation: Any) -> Change:
         given = operation.object
-        shapes, subframes = shapes_from_messages(given.shapes), subframes_from_message(given)
+        shapes, subframes = self._shapes(given), subframes_from_message(given)
         new = SceneObject(given.id, shapes, self._T_root_object(given), subframes)
         return lambda scene: changes.add(scene, self._robot, new, operation.replace)
 
@@ -132,7 +140,7 @@ class _Reader:
                     "a new one needs shapes"
                 )
             return lambda scene: changes.attach(scene, robot, given.id, link, self._q(link), touch_links)
-        shapes = shapes_from_messages(given.shapes)
+        shapes = self._shapes(given)
         T_link_object = _pose(given)
         if given.header.frame_id:
             q = self._q(link, given.header.frame_id)

@@ -6,12 +6,14 @@ import sys
 from pathlib import Path
 from weakref import ref
 
+import numpy as np
 import pytest
 
 from kinopt_ros.errors import KinoptError, MissingPackageError, NotReadyError
+from kinopt_ros.geometry.shapes import Box, PlacedShape, Shape
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.robot.urdf import robot_from_urdf
-from kinopt_ros.scene.scene import EMPTY_SCENE
+from kinopt_ros.scene.scene import EMPTY_SCENE, Scene, SceneObject
 from kinopt_ros.solvers import readiness
 from kinopt_ros.verification.collision import check_collisions
 
@@ -45,6 +47,24 @@ def test_why_a_robot_could_not_be_prepared_is_said(
     monkeypatch.setattr(readiness, "_prepare", lambda robot: None)
     readiness.prepare_collisions(robot)
     readiness.check_ready(robot)
+
+
+def test_shapes_are_made_ready_for_a_robot_that_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("coal")
+    from kinopt_ros.collision import judge
+
+    seen: list[Shape] = []
+    monkeypatch.setattr(judge, "prepare", seen.append)
+    monkeypatch.setattr(readiness, "_prepare", lambda robot: None)
+    robot, box = one_link(), Box(0.1, 0.2, 0.3)
+    shapes = [PlacedShape(box, np.eye(4))]
+    readiness.prepare_shapes(robot, shapes)
+    assert not seen
+    readiness.prepare_collisions(robot)
+    readiness.prepare_shapes(robot, shapes)
+    assert seen == [box]
+    readiness.prepare_scene(robot, Scene(objects={"box": SceneObject("box", tuple(shapes), np.eye(4))}))
+    assert seen == [box, box]
 
 
 def test_a_robot_that_could_not_be_prepared_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:

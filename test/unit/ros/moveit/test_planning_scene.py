@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import threading
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -27,6 +28,9 @@ from support.moveit_scenes import (
     scene_diff,
 )
 
+from kinopt_msgs.msg import CollisionObject, SceneOperation
+from kinopt_msgs.msg import Shape as ShapeMsg
+from kinopt_msgs.srv import ApplyScene
 from kinopt_ros.errors import KinoptError
 from kinopt_ros.geometry.octree import write_octree
 from kinopt_ros.geometry.shapes import (
@@ -44,9 +48,11 @@ from kinopt_ros.geometry.shapes import (
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.se3 import inverse, quaternion_to_matrix
 from kinopt_ros.robot.sources import load_robot
+from kinopt_ros.ros.requests import scene_changes
 from kinopt_ros.scene import changes
 from kinopt_ros.scene.parts import ANY
 from kinopt_ros.scene.scene import EMPTY_SCENE, AttachedObject, Scene, SceneObject
+from kinopt_ros.solvers import readiness
 
 PANDA = load_robot("panda")
 HAND, FLANGE = "panda_hand", "panda_link8"
@@ -746,3 +752,45 @@ def test_a_message_has_not_more_objects_than_a_scene_can_take(world: SceneWorld,
         many.collision_objects = [collision_object("a")] * 2001
         with pytest.raises(KinoptError, match="2001 objects were given"):
             world.moveit.apply_world(many)
+
+
+def mesh_of_moveit(world: SceneWorld) -> None:
+    world.moveit.apply_object(collision_object("far", meshes=[mesh(CUBE, FACES)]))
+
+
+def mesh_of_ours(world: SceneWorld) -> None:
+    shape = ShapeMsg(type=ShapeMsg.MESH, points=np.array(CUBE).ravel(), triangles=np.array(FACES).ravel())
+    operation = SceneOperation(operation=SceneOperation.ADD, object=CollisionObject(id="far", shapes=[shape]))
+    scene_changes.apply(world.context, ApplyScene.Request(operations=[operation]))
+
+
+@pytest.mark.parametrize("apply", [mesh_of_moveit, mesh_of_ours])
+def test_nobody_waits_for_shapes_that_are_made_ready(
+    apply: Callable[[SceneWorld], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A box in the way of a motion came behind a mesh of 200,000 triangles far away, and the robot drove through it."""
+    from kinopt_ros.collision import judge
+
+    world = SceneWorld(PANDA)
+    begun, go_on = threading.Event(), threading.Event()
+
+    def prepare(shape: Any) -> None:
+        if isinstance(shape, Mesh):
+            begun.set()
+            assert go_on.wait(60.0)
+
+    monkeypatch.setattr(judge, "prepare", prepare)
+    monkeypatch.setattr(readiness, "_prepared", {PANDA})
+    reading = threading.Thread(target=lambda: apply(world), daemon=True)
+    reading.start()
+    try:
+        assert begun.wait(60.0)
+        box = collision_object("box", primitive("BOX", 0.1, 0.1, 0.1))
+        near = threading.Thread(target=lambda: world.moveit.apply_object(box), daemon=True)
+        near.start()
+        near.join(60.0)
+        assert list(world.scene.objects) == ["box"]
+    finally:
+        go_on.set()
+    reading.join(60.0)
+    assert set(world.scene.objects) == {"far", "box"}
