@@ -353,13 +353,16 @@ class KinoptNode(ManagedNode):
             callback_group=self.urgent.group,
         )
         self._scene = ScenePublisher(self._shared, self.create_publisher(Scene, "~/scene", _LATCHED))
-        self._scene_updates = SceneUpdateTopic(self._shared, self._scene, self._reports)
+        self._scene_updates = SceneUpdateTopic(
+            self._shared, self._scene, self._reports, group=self.scenes.group
+        )
         self.create_subscription(
             SceneUpdate,
             "~/scene_update",
             self._scene_updates.take,
             EACH_ONE,
             event_callbacks=SubscriptionEventCallbacks(message_lost=self._scene_updates.lost),
+            callback_group=self._scene_updates.group,
         )
         self._marker_array = self.create_publisher(MarkerArray, "~/markers", 10)
         self._markers = MarkersTopic(self._shared, self._marker_array)

@@ -38,8 +38,8 @@ def spin(arguments: list[str] | None = None) -> None:
     """Run one node, or one in each of the namespaces that the arguments name before ``--ros-args``, until the process
     is interrupted or ROS shuts down.
 
-    Each node has three executors with a thread each, one of them for what is urgent and one for joint states: no node
-    waits for another one, and an emergency stop for nothing.
+    Each node has four executors with a thread each, one of them for what is urgent, one for joint states and one for
+    topics of the scene: no node waits for another one, and an emergency stop for nothing.
 
     Raises:
         KinoptError: an argument, or a parameter given at the start, is not allowed.
@@ -102,7 +102,8 @@ class _Running:
                 f"there would be two nodes {node.get_fully_qualified_name()}; several need namespaces of their own, "
                 "which no __ns changes"
             )
-        self._executors += [RestExecutor(node, node.urgent, node.sensing), node.urgent, node.sensing]
+        beside = node.urgent, node.sensing, node.scenes
+        self._executors += [RestExecutor(node, *beside), *beside]
 
     def stop(self) -> None:
         """Let ``spin`` end between two callbacks. On any thread."""

@@ -5,6 +5,7 @@ It takes seconds, or a compiler a minute: no request with a deadline waits for i
 
 import threading
 from collections.abc import Iterable
+from itertools import chain
 from weakref import WeakKeyDictionary, WeakSet
 
 import numpy as np
@@ -128,8 +129,9 @@ def _prepare_motions(robot: RobotModel, scene: Scene) -> None:
 def prepare_scene(robot: RobotModel, scene: Scene) -> None:
     """Build what requests in a scene would have to wait for (trees of large shapes take seconds), if the robot is
     prepared; else nothing is done."""
-    for thing in (*scene.objects.values(), *scene.attached.values()):
-        prepare_shapes(robot, thing.shapes)
+    shapes = [thing.shapes for thing in scene.objects.values()]
+    shapes += [carried.shapes for carried in scene.attached.values()]
+    prepare_shapes(robot, chain.from_iterable(shapes))
     with _lock:
         if robot not in _prepared:
             return

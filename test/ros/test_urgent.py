@@ -5,6 +5,7 @@ Nothing here measures time: what must not be waited for is held back until the t
 
 from __future__ import annotations
 
+import importlib.util
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -22,7 +23,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from rosgraph_msgs.msg import Clock
-from std_msgs.msg import Bool
+from std_msgs.msg import Bool, String
 from std_srvs.srv import Trigger
 from support.looks import Trusting, Unwatched
 from support.served import LONG, Gate, Served
@@ -96,6 +97,42 @@ def test_what_is_urgent_is_answered_while_the_rest_is_at_work(served: Served) ->
         assert not waiting.done()
     gate.open.set()
     served.until(waiting.done)
+
+
+def test_services_are_answered_while_a_change_of_the_scene_is_read(served: Served) -> None:
+    """A box in the way of a motion came by a service, behind a mesh that took seconds to read."""
+    gate = Gate()
+    served.node.create_subscription(
+        String, "scene", gate.pass_through, 10, callback_group=served.scenes.group
+    )
+    served.node.create_service(Trigger, "~/box", lambda request, response: Trigger.Response(success=True))
+    mesh = served.client.create_publisher(String, "scene", 10)
+    box = served.client.create_client(Trigger, "served_twice/box")
+    served.start()
+    served.until(lambda: box.service_is_ready() and mesh.get_subscription_count())
+    mesh.publish(String())
+    served.until(gate.entered.is_set)
+    for _ in range(10):
+        answer = box.call_async(Trigger.Request())
+        served.until(answer.done)
+        assert answer.result().success
+    gate.open.set()
+
+
+def test_topics_of_the_scene_are_read_on_a_thread_of_their_own(ros: None) -> None:
+    node = KinoptNode()
+    try:
+        names = ["/kinopt/scene_update"]
+        if importlib.util.find_spec("moveit_msgs"):
+            names += [
+                *("/planning_scene", "/planning_scene_world", "/collision_object"),
+                "/attached_collision_object",
+            ]
+        read = [one.topic_name for one in node.subscriptions if one.callback_group is node.scenes.group]
+        assert sorted(read) == sorted(names)
+    finally:
+        node.close()
+        node.destroy_node()
 
 
 def test_the_rest_gives_way_to_stops(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""A node that is served as the project's is: urgent callbacks on a thread of their own."""
+"""A node that is served as the project's is: urgent callbacks, and topics of the scene, on threads of their own."""
 
 from __future__ import annotations
 
@@ -10,25 +10,27 @@ from typing import Any
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 
-from kinopt_ros.ros.serving.urgent import RestExecutor, UrgentExecutor
+from kinopt_ros.ros.serving.urgent import RestExecutor, SceneExecutor, UrgentExecutor
 
 LONG = 60.0
 """Time that no test waits unless it fails, s."""
 
 
 class Served:
-    """A node with both executors on threads of their own, and a client."""
+    """A node with its executors on threads of their own, and a client."""
 
     def __init__(self, name: str) -> None:
         self.node = Node(name)
         self.urgent = UrgentExecutor(self.node)
-        self.rest = RestExecutor(self.node, self.urgent)
+        self.scenes = SceneExecutor(self.node)
+        self.rest = RestExecutor(self.node, self.urgent, self.scenes)
         self.client = Node(f"{name}_client")
         self._executor = SingleThreadedExecutor()
         self._executor.add_node(self.client)
         self._over = threading.Event()
         self._threads = [
-            threading.Thread(target=self._serve, args=(executor,)) for executor in (self.rest, self.urgent)
+            threading.Thread(target=self._serve, args=(executor,))
+            for executor in (self.rest, self.urgent, self.scenes)
         ]
 
     def _serve(self, executor: SingleThreadedExecutor) -> None:
@@ -58,7 +60,7 @@ class Served:
         for thread in self._threads:
             if thread.is_alive():  # a test may fail before
                 thread.join()
-        for executor in (self.rest, self.urgent, self._executor):
+        for executor in (self.rest, self.urgent, self.scenes, self._executor):
             executor.shutdown(timeout_sec=0.0)
         self.node.destroy_node()
         self.client.destroy_node()

@@ -53,6 +53,7 @@ def offer_scene_topics(context: Context, scene: MoveItScene, updates: SceneUpdat
             lambda message, kind=kind: updates.take(message, kind),
             EACH_ONE,
             event_callbacks=SubscriptionEventCallbacks(message_lost=updates.lost),
+            callback_group=updates.group,
         )
     publisher = node.create_publisher(PlanningScene, "monitored_planning_scene", MONITORED_DEPTH)
     return MonitoredScene(context, scene, publisher)

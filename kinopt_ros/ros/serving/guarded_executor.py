@@ -18,6 +18,7 @@ from rclpy.event_handler import EventHandler, QoSPublisherEventType, QoSSubscrip
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.logging import get_logger
 
+from kinopt_ros.pauses import give_way
 from kinopt_ros.ros.serving.defects import log_defect
 
 _PAUSE = 0.05
@@ -44,6 +45,8 @@ _Callback: TypeAlias = Callable[[], Coroutine[None, None, None]]
 class GuardedExecutor(SingleThreadedExecutor):
     """Serves on, whatever a callback raises."""
 
+    gives_way = False
+    """Whether what has arrived waits while something urgent is done."""
     _interrupted = False
     _hears_rare = True
     _next_rare = 0.0
@@ -101,12 +104,15 @@ class GuardedExecutor(SingleThreadedExecutor):
         self._asked = time.monotonic()
         self.at_work = None
         try:
-            return super().wait_for_ready_callbacks(*args, **options)
+            ready = super().wait_for_ready_callbacks(*args, **options)
         finally:
             now = time.monotonic()
             if now - self._asked > _IDLE_SECONDS:
                 self._busy_since = now
             self.at_work = threading.get_ident()
+        if self.gives_way:
+            give_way()
+        return ready
 
     def busy_for(self) -> float:
         """Return for how long there has been one thing after the other to do, s."""

@@ -7,6 +7,9 @@ wait for anything.
 
 Joint states come 1,000 times a second, and rclpy builds the list of all that it waits for anew each time: with the
 node's forty services that takes four times as long as with one subscription. So they have a thread, too.
+
+So have topics by which the scene changes: while a mesh of 200,000 triangles is read, a box in the way of a motion may
+come by a service.
 """
 
 from __future__ import annotations  # rclpy of Jazzy has classes that are not generic at run time
@@ -17,7 +20,6 @@ from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.node import Node
 from rclpy.time_source import CLOCK_TOPIC
 
-from kinopt_ros.pauses import give_way
 from kinopt_ros.ros.messages.stamps import hearing_times
 from kinopt_ros.ros.serving.guarded_executor import GuardedExecutor
 
@@ -43,19 +45,21 @@ class UrgentExecutor(GroupExecutor):
     """Serves what is urgent."""
 
 
+class SceneExecutor(GroupExecutor):
+    """Serves topics by which the scene changes, whose messages may be large."""
+
+    gives_way = True
+
+
 class RestExecutor(GuardedExecutor):
     """Serves all of a node but what others serve."""
+
+    gives_way = True
 
     def __init__(self, node: Node, *others: GroupExecutor) -> None:
         super().__init__()
         self._others = [other.group for other in others]
         self.add_node(node)
-
-    def wait_for_ready_callbacks(self, *args: Any, **options: Any) -> Any:
-        """Return what is to be run next, once nothing urgent is being done."""
-        ready = super().wait_for_ready_callbacks(*args, **options)
-        give_way()
-        return ready
 
     def can_execute(self, entity: Any) -> bool:
         """Check whether nobody else serves a callback, and it is its turn."""
@@ -75,6 +79,8 @@ class TimelyNode(Node):
         """Executor of callbacks that run whatever else arrives."""
         self.sensing = GroupExecutor(self)
         """Executor of what sensors say."""
+        self.scenes = SceneExecutor(self)
+        """Executor of topics by which the scene changes."""
         super().__init__(name, **options)  # which subscribes to /clock
 
     def create_subscription(

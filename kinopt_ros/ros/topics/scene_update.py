@@ -57,12 +57,14 @@ class SceneUpdateTopic:
         publisher: ScenePublisher,
         reports: Any,
         clock: Callable[[], float] = time.monotonic,
+        group: Any = None,
     ) -> None:
-        """``clock``: seconds."""
+        """``clock``: seconds; ``group``: of the callbacks of its topics, None: the node's own."""
         self._context = context
         self._publisher = publisher
         self._reports = reports
         self._clock = clock
+        self.group = group
         self._lock = threading.Lock()
         self._waiting: deque[tuple[Kind, Any, int]] = deque()
         """Updates, or why they are refused, and how many bytes they have."""
