@@ -191,8 +191,8 @@ class _Garbage:
 
     Python looks through all of its objects again and again while rclpy makes 100,000 poses, for up to 160 ms during
     which no other thread runs, not even one that heard an emergency stop. Here Python looks through the newest ones
-    only, and the executor that reads large messages looks for the rest between two of them, when few of them wait. What
-    is imported stays, so nobody looks at that.
+    only, and the executor that takes requests looks for the rest between two of them, when there are few objects of
+    large messages. What is imported stays, so nobody looks at that.
     """
 
     def __init__(self) -> None:

@@ -12,8 +12,9 @@ import numpy as np
 
 from kinopt_ros.collision.coal_geometry import load_coal
 from kinopt_ros.errors import KinoptError, MissingPackageError, NotReadyError, said_by
-from kinopt_ros.geometry.shapes import Box, PlacedShape, Sphere
+from kinopt_ros.geometry.shapes import Box, Mesh, Octomap, PlacedShape, PointCloud, Sphere
 from kinopt_ros.kinematics.angled_robot import angled_robot
+from kinopt_ros.pauses import give_way
 from kinopt_ros.robot.model import RobotModel
 from kinopt_ros.scene.scene import Scene, SceneObject
 from kinopt_ros.solvers.clear_moves import MARGIN
@@ -131,13 +132,15 @@ def prepare_scene(robot: RobotModel, scene: Scene) -> None:
     prepared; else nothing is done."""
     shapes = [thing.shapes for thing in scene.objects.values()]
     shapes += [carried.shapes for carried in scene.attached.values()]
-    prepare_shapes(robot, chain.from_iterable(shapes))
     with _lock:
         if robot not in _prepared:
             return
-    from kinopt_ros.collision.field import field_of  # imports numba
+    from kinopt_ros.collision import judge  # imports numba
+    from kinopt_ros.collision.field import field_of
     from kinopt_ros.collision.packed_bodies import packed_bodies_of
 
+    for item in chain.from_iterable(shapes):
+        judge.prepare(item.shape)
     packed_bodies_of(robot, scene)
     field_of(robot, scene)
     with _lock:
@@ -146,14 +149,22 @@ def prepare_scene(robot: RobotModel, scene: Scene) -> None:
 
 def prepare_shapes(robot: RobotModel, shapes: Iterable[PlacedShape]) -> None:
     """Build what ``prepare_scene`` builds of single shapes: for those that shall be in a scene, before others have to
-    wait for it."""
+    wait for it.
+
+    Large ones are built one at a time: each step holds Python's lock for milliseconds, and stops shall be heard.
+    """
     with _lock:
         if robot not in _prepared:
             return
     from kinopt_ros.collision import judge  # imports numba
 
     for placed in shapes:
-        judge.prepare(placed.shape)
+        if isinstance(placed.shape, Mesh | PointCloud | Octomap):
+            give_way()
+            with _one_at_a_time:
+                judge.prepare(placed.shape)
+        else:
+            judge.prepare(placed.shape)
 
 
 def is_prepared(robot: RobotModel, scene: Scene) -> bool:
@@ -163,6 +174,7 @@ def is_prepared(robot: RobotModel, scene: Scene) -> bool:
 
 
 _scenes: WeakKeyDictionary[Scene, WeakSet[RobotModel]] = WeakKeyDictionary()
+_one_at_a_time = threading.Lock()
 _prepared: WeakSet[RobotModel] = WeakSet()
 _refused: WeakKeyDictionary[RobotModel, tuple[type[KinoptError], str]] = WeakKeyDictionary()
 """Robots that could not be prepared, and why."""

@@ -79,6 +79,7 @@ class GripsWaitError(StartStateError):
     """A robot is where its motion ends, but for joints of end effectors that have not begun."""
 
     def __init__(self, joints: list[str]) -> None:
+        self.joints = joints
         super().__init__(
             f"{shortened(joints)} of an end effector has not moved since the motion was sent: nobody does what is "
             "published, or it holds something already"

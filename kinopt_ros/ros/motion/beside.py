@@ -159,10 +159,11 @@ def moved_by(one: Published) -> Annotated[Bool, "n"]:
     return moves
 
 
-def have_left(one: Published) -> Annotated[Bool, "T n"]:
-    """Return at which points of a motion its joints are to be elsewhere than where it begins."""
-    left: Bool = np.abs(one.motion.position - one.motion.position[0]) > _near(one)
-    return left
+def sides_of_begin(one: Published) -> Annotated[Float64, "T n"]:
+    """Return on which side of where it begins a motion has its joints at each of its points: -1, 1, or 0 if they are
+    there."""
+    off = one.motion.position - one.motion.position[0]
+    return np.asarray(np.where(np.abs(off) > _near(one), np.sign(off), 0.0))
 
 
 def have_moved(one: Published, state: RobotState, q: Annotated[Float64, "n"]) -> Annotated[Bool, "n"]:

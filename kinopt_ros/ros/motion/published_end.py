@@ -24,12 +24,12 @@ from kinopt_ros.ros.motion.arrival import (
 )
 from kinopt_ros.ros.motion.beside import (
     OFF,
-    have_left,
     have_moved,
     is_at_end,
     is_left_in,
     moved_by,
     pace_until,
+    sides_of_begin,
     variables_of,
 )
 from kinopt_ros.ros.motion.last_look import AWAY
@@ -78,7 +78,8 @@ class PublishedEnd:
         self._waited_for = waited_for
         self._moved: _Moved | None = None
         self._sent_at = q[variables_of(running.robot, [running])]
-        self._grips_wait = False
+        self._waiting: list[str] = []
+        """Joints of end effectors that have not moved, if the motion was not done for them."""
 
     @property
     def only_grips_wait(self) -> bool:
@@ -86,7 +87,7 @@ class PublishedEnd:
 
         They may hold something, which a brake would loosen.
         """
-        return self._grips_wait and self._others_are_done()
+        return bool(self._waiting) and self._is_done_but_for_waiting()
 
     def look(self) -> None:
         """Take notice of where the joints are."""
@@ -122,16 +123,15 @@ class PublishedEnd:
         """Wait until the robot is where the motion ends; return a sentence if it is not, in time. Empty also if it is
         stopped meanwhile."""
         end = time.monotonic() + ARRIVES_SECONDS
-        waits = False
+        waiting: list[str] = []
         while not stopped():
             try:
                 self._check_there()
             except (StartStateError, StaleStateError) as error:
-                # Joint states that are missing for a moment say nothing.
-                if isinstance(error, StartStateError):
-                    waits = isinstance(error, GripsWaitError)
+                if isinstance(error, GripsWaitError):
+                    waiting = error.joints
                 if time.monotonic() > end:
-                    self._grips_wait = waits
+                    self._waiting = waiting
                     if self.only_grips_wait:
                         self._arrive()
                     return f"the motion was published, and should be over: {error}"
@@ -139,7 +139,7 @@ class PublishedEnd:
                 self._arrive()
                 return ""
             time.sleep(LOOK_SECONDS)
-        self._grips_wait = waits
+        self._waiting = waiting
         return ""
 
     def why_left(self) -> str:
@@ -178,9 +178,17 @@ class PublishedEnd:
             )
         check_grips_have_begun(self._running, state, self._sent_at)
 
-    def _others_are_done(self) -> bool:
-        """Check whether a motion of which joints of end effectors wait is over for all others."""
+    def _is_done_but_for_waiting(self) -> bool:
+        """Check whether a motion is over for all joints but those that wait, and these are not still to come by a
+        controller that is slow: they leave their begin for good, and do so before all others have ended."""
         running = self._running
+        waiting = np.array([name in self._waiting for name in running.message.joint_names])
+        sides = sides_of_begin(running)[:, waiting]
+        begin = int(np.argmax(sides.any(axis=1)))
+        for side in sides.T:
+            went = side[int(np.argmax(side != 0)) :]
+            if (went != went[0]).any():
+                return False
         others = moved_by(running) & ~grips_in(running)
         if not others.any():
             return True
@@ -188,9 +196,7 @@ class PublishedEnd:
         # Of a motion that ends where it begins nobody knows whether others have done it.
         if not (off[0] > 2.0 * OFF).any():
             return False
-        # Fingers that move when others are there already may be still to come, by a controller that is slow.
-        grips_begin = int(np.argmax((have_left(running) & grips_in(running)).any(axis=1)))
-        return grips_begin - 1 <= int(np.flatnonzero((off > OFF).any(axis=1))[-1])
+        return begin - 1 <= int(np.flatnonzero((off > OFF).any(axis=1))[-1])
 
     def _comes_again(self) -> bool:
         """Check whether a motion that comes to where it ends more than once was seen to do so less often."""

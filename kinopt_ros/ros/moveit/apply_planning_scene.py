@@ -9,10 +9,14 @@ from kinopt_msgs.srv import ApplyScene
 from kinopt_ros.planning.scheduler import Task
 from kinopt_ros.ros.messages.conversions import status_message
 from kinopt_ros.ros.moveit.planning_scene import MoveItScene
+from kinopt_ros.ros.moveit.scene_objects import objects_of
 from kinopt_ros.ros.moveit.serving import MoveItService
 from kinopt_ros.ros.serving.handler_task import HandlerTask
 from kinopt_ros.ros.serving.reply import Reply
 from kinopt_ros.status import Status
+
+QUICK_OBJECTS = 20
+"""Most objects of a quick request; more, and meshes and octomaps, go to the slow lane."""
 
 
 class ApplyPlanningSceneService(MoveItService):
@@ -30,7 +34,10 @@ class ApplyPlanningSceneService(MoveItService):
 
     def task(self, request: Any, reply: Reply) -> tuple[Task, Any]:
         """Return the task of a request, as MoveItService has it."""
-        return HandlerTask(self._handle, request, reply, slow=True), None
+        objects = objects_of(request.scene)
+        large = len(objects) > QUICK_OBJECTS or any(one.meshes for one in objects)
+        slow = large or len(request.scene.world.octomap.octomap.data) > 0
+        return HandlerTask(self._handle, request, reply, slow=slow), None
 
     def write(self, response: Any, answer: Any, asked: Any) -> None:
         """Fill the response; the log says why it went wrong."""

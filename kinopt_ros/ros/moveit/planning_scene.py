@@ -58,6 +58,7 @@ class MoveItScene:
         check_sizes(message)
         reader = SceneReader(self._context, robot)
         changes = read(reader)
+        reader.make_ready()
         scene = self._context.scene.change(robot, changes) if changes else self._context.scene.of(robot)
         self._looks.take(colors or {}, _types(objects_of(message)), (*scene.objects, *scene.attached))
         for remark in reader.remarks:

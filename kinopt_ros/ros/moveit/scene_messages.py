@@ -2,7 +2,9 @@
 the scene. They mean what move_group takes them to mean; what cannot be honoured is refused, and nothing half done."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Annotated, Any
 
 import numpy as np
@@ -12,6 +14,7 @@ from kinopt_ros.array import Float64
 from kinopt_ros.errors import (
     InvalidRequestError,
     InvalidShapeError,
+    KinoptError,
     UnknownObjectError,
     UnsupportedFeatureError,
     quoted,
@@ -63,6 +66,8 @@ class SceneReader:
     """Sentences about what is not kept as it was given."""
     transforms: dict[str, Float64] = field(default_factory=dict)
     """Poses in the root link of frames that a planning scene brings."""
+    _bodies: list[Body] = field(default_factory=list)
+    """Objects that were read, with what they are made of."""
 
     def __post_init__(self) -> None:
         self._newest = self.context.joint_states.of(self.robot)
@@ -178,9 +183,23 @@ class SceneReader:
 
         return change
 
+    def make_ready(self) -> None:
+        """Make the shapes that were read ready, before others have to wait for it.
+
+        It may take seconds: poses are by the transforms of before.
+        """
+        robot = self.robot
+        for frame in {body.frame for body in self._bodies if body.frame}:
+            if frame in robot.link_index or frame in self.transforms:
+                continue
+            if object_frame(robot, self.context.scene.of(robot), frame) is None:
+                with suppress(KinoptError):  # it may be of an object of the same message
+                    self.transforms[frame] = self.context.frames.T_root_frame(robot, frame, self._newest.q)
+        prepare_shapes(robot, chain.from_iterable(body.shapes for body in self._bodies))
+
     def _body(self, message: Any) -> Body:
         body = read_body(message, self.remarks.append)
-        prepare_shapes(self.robot, body.shapes)
+        self._bodies.append(body)
         return body
 
     def _world(self, message: Any, whole: bool) -> Named:
@@ -207,8 +226,8 @@ class SceneReader:
         if shape is None:
             return clear_octomap
         shapes = (PlacedShape(shape, np.eye(4)),)
-        prepare_shapes(self.robot, shapes)
         body = Body(OCTOMAP, message.header.frame_id, T_frame_object, shapes, {}, True)
+        self._bodies.append(body)
 
         def change(scene: Scene) -> Scene:
             new = SceneObject(OCTOMAP, shapes, self._T_root(scene, body))

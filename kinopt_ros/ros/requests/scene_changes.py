@@ -57,6 +57,7 @@ def apply(context: Context, request: Any) -> tuple[Scene, str]:
         except KinoptError as error:
             error.args = (f"{name}: {error}",)
             raise
+    prepare_shapes(robot, reader.shapes)  # others need not wait for that
     scene = context.scene.change(robot, read, request.expected_version or None)
     return scene, reader.assumed()
 
@@ -80,6 +81,8 @@ class _Reader:
         self._robot = robot
         self._given = state
         self._newest = context.joint_states.of(robot)
+        self.shapes: list[PlacedShape] = []
+        """Those of all objects that were read."""
         self._ways: list[tuple[str, str]] = []
         """Pairs of frames whose pose in each other was asked for."""
         configuration_from_joint_state(state, robot, self._newest.q)  # refused even if no operation needs it
@@ -107,9 +110,8 @@ class _Reader:
         return self._context.assumed(self._robot, self._ways, frozenset(self._given.name), self._newest)
 
     def _shapes(self, given: Any) -> tuple[PlacedShape, ...]:
-        """Return the shapes of an object, ready for checks: others need not wait for that."""
         shapes = shapes_from_messages(given.shapes)
-        prepare_shapes(self._robot, shapes)
+        self.shapes += shapes
         return shapes
 
     def _add(self, operation: Any) -> Change:

@@ -158,3 +158,23 @@ def test_a_stop_while_fingers_are_waited_for_does_not_loosen_them(
     assert not why
     assert looked.may_go_on()
     assert looked.only_grips_wait
+
+
+@pytest.mark.parametrize(
+    ("arm", "way"),
+    [
+        pytest.param(
+            (0.0, 0.0, 1.0, 1.0), (0.02, 0.0, 0.0, 0.04), id="squeezes, then opens when the arm is there"
+        ),
+        pytest.param((0.0, 0.0, 0.0, 0.0), (0.02, 0.0, 0.0, 0.04), id="squeezes, then opens"),
+        pytest.param((0.0, 0.3, 0.6, 1.0), (0.04, 0.0, 0.04, 0.0), id="closes twice"),
+    ],
+)
+def test_fingers_that_come_back_to_where_they_are_may_be_still_to_come(
+    arm: Sequence[float], way: Sequence[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin, *between, end = [(a, finger, finger) for a, finger in zip(arm, way, strict=True)]
+    measured = (arm[-1], way[0], way[0])
+    why, looked, _ = ended(monkeypatch, begin, end, measured, begin, by_way_of=between)
+    assert "has not moved" in why
+    assert not looked.only_grips_wait

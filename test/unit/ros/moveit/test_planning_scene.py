@@ -48,7 +48,9 @@ from kinopt_ros.geometry.shapes import (
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.se3 import inverse, quaternion_to_matrix
 from kinopt_ros.robot.sources import load_robot
+from kinopt_ros.ros.moveit import scene_messages
 from kinopt_ros.ros.requests import scene_changes
+from kinopt_ros.ros.robot.frames import Frames
 from kinopt_ros.scene import changes
 from kinopt_ros.scene.parts import ANY
 from kinopt_ros.scene.scene import EMPTY_SCENE, AttachedObject, Scene, SceneObject
@@ -794,3 +796,17 @@ def test_nobody_waits_for_shapes_that_are_made_ready(
         go_on.set()
     reading.join(60.0)
     assert set(world.scene.objects) == {"far", "box"}
+
+
+def test_poses_are_by_the_transforms_of_before_shapes_are_made_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may take seconds, in which a robot that drives has gone on."""
+    world = SceneWorld(PANDA)
+    T_root_camera = np.eye(4)
+    monkeypatch.setattr(Frames, "_outside", lambda *given: T_root_camera.copy())
+
+    def drive_on(*given: Any) -> None:
+        T_root_camera[0, 3] = 1.0
+
+    monkeypatch.setattr(scene_messages, "prepare_shapes", drive_on)
+    world.moveit.apply_object(collision_object("box", primitive("BOX", 0.1, 0.1, 0.1), frame="camera"))
+    assert world.scene.objects["box"].T_root_object[0, 3] == 0.0
