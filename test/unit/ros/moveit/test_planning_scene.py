@@ -810,3 +810,23 @@ def test_poses_are_by_the_transforms_of_before_shapes_are_made_ready(monkeypatch
     monkeypatch.setattr(scene_messages, "prepare_shapes", drive_on)
     world.moveit.apply_object(collision_object("box", primitive("BOX", 0.1, 0.1, 0.1), frame="camera"))
     assert world.scene.objects["box"].T_root_object[0, 3] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("what", "slow"), [("box", False), ("mesh", True), ("many", True), ("octomap", True)]
+)
+def test_a_box_does_not_wait_behind_a_mesh(world: SceneWorld, what: str, slow: bool) -> None:
+    from moveit_msgs.srv import ApplyPlanningScene
+
+    from kinopt_ros.ros.moveit.apply_planning_scene import ApplyPlanningSceneService
+
+    request = ApplyPlanningScene.Request()
+    if what == "octomap":
+        request.scene.world.octomap.octomap.data = [0]
+    elif what == "mesh":
+        request.scene.world.collision_objects = [collision_object("far", meshes=[mesh(CUBE, FACES)])]
+    else:
+        ball = collision_object("ball", primitive("SPHERE", 0.1))
+        request.scene.world.collision_objects = [ball] * (21 if what == "many" else 1)
+    task, _ = ApplyPlanningSceneService(world.moveit, lambda: None).task(request, lambda answer: None)
+    assert task.starts_slow is slow
