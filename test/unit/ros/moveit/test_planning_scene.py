@@ -48,7 +48,6 @@ from kinopt_ros.geometry.shapes import (
 from kinopt_ros.kinematics.forward import forward_kinematics
 from kinopt_ros.kinematics.se3 import inverse, quaternion_to_matrix
 from kinopt_ros.robot.sources import load_robot
-from kinopt_ros.ros.moveit import scene_messages
 from kinopt_ros.ros.requests import scene_changes
 from kinopt_ros.ros.robot.frames import Frames
 from kinopt_ros.scene import changes
@@ -768,12 +767,11 @@ def mesh_of_ours(world: SceneWorld) -> None:
 
 @pytest.mark.parametrize("apply", [mesh_of_moveit, mesh_of_ours])
 def test_nobody_waits_for_shapes_that_are_made_ready(
-    apply: Callable[[SceneWorld], None], monkeypatch: pytest.MonkeyPatch
+    world: SceneWorld, apply: Callable[[SceneWorld], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A box in the way of a motion came behind a mesh of 200,000 triangles far away, and the robot drove through it."""
     from kinopt_ros.collision import judge
 
-    world = SceneWorld(PANDA)
     begun, go_on = threading.Event(), threading.Event()
 
     def prepare(shape: Any) -> None:
@@ -798,16 +796,17 @@ def test_nobody_waits_for_shapes_that_are_made_ready(
     assert set(world.scene.objects) == {"far", "box"}
 
 
-def test_poses_are_by_the_transforms_of_before_shapes_are_made_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_poses_are_by_the_transforms_of_before_shapes_are_made_ready(
+    world: SceneWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It may take seconds, in which a robot that drives has gone on."""
-    world = SceneWorld(PANDA)
     T_root_camera = np.eye(4)
     monkeypatch.setattr(Frames, "_outside", lambda *given: T_root_camera.copy())
 
     def drive_on(*given: Any) -> None:
         T_root_camera[0, 3] = 1.0
 
-    monkeypatch.setattr(scene_messages, "prepare_shapes", drive_on)
+    monkeypatch.setattr("kinopt_ros.ros.moveit.scene_messages.prepare_shapes", drive_on)
     world.moveit.apply_object(collision_object("box", primitive("BOX", 0.1, 0.1, 0.1), frame="camera"))
     assert world.scene.objects["box"].T_root_object[0, 3] == 0.0
 
