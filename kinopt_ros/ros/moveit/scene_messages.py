@@ -66,7 +66,7 @@ class SceneReader:
     """Sentences about what is not kept as it was given."""
     transforms: dict[str, Float64] = field(default_factory=dict)
     """Poses in the root link of frames that a planning scene brings."""
-    _bodies: list[Body] = field(default_factory=list)
+    _bodies: list[Body] = field(default_factory=list, init=False)
     """Objects that were read, with what they are made of."""
 
     def __post_init__(self) -> None:
